@@ -1,0 +1,19 @@
+/* clock: the time, replaceable, so that specs move it. Seconds as doubles. */
+#ifndef PERILUNE_BASE_CLOCK_H
+#define PERILUNE_BASE_CLOCK_H
+
+#include <stddef.h>
+
+double clock_now(void);  /* monotonic, from an unnamed start */
+double clock_wall(void); /* since 1970-01-01 UTC; for people and token expiry only */
+
+/* RFC 3339 in UTC with milliseconds ("2030-01-02T03:04:05.678Z"); out holds at least 32 bytes. Returns out. */
+char *clock_format(double wall, char *out, size_t size);
+
+typedef double (*clock_fn)(void *data);
+void clock_replace(clock_fn now, clock_fn wall, void *data); /* NULL restores the system's */
+
+/* Seconds from "30s", "2m", "1h30m", "500ms", "1.5s" or "0" (Go's duration syntax without ns and us); negative when malformed. */
+double clock_duration(const char *text);
+
+#endif

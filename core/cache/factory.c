@@ -1,0 +1,186 @@
+#include "cache/factory.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "cache/keymap.h"
+
+ALLOC_TYPE(factory_type, "factory");
+
+/* One live informer, and how many factories asked for it. */
+struct member {
+	struct list node; /* the pool's, in the order made */
+	struct informer *informer;
+	size_t users;
+	int page_size;
+	size_t key_length;
+	char key[];
+};
+
+struct pool {
+	struct cluster *cluster;
+	struct list members;
+	struct keymap by_key;
+};
+
+struct factory {
+	struct pool *pool;
+	struct member **members; /* in the order asked for; each once */
+	size_t count, capacity;
+	bool shut_down;
+};
+
+static const char *member_key(const void *item, size_t *length)
+{
+	const struct member *member = item;
+	*length = member->key_length;
+	return member->key;
+}
+
+struct pool *pool_new(struct cluster *cluster)
+{
+	struct pool *pool = alloc_zero(sizeof(*pool));
+	pool->cluster = cluster;
+	list_init(&pool->members);
+	keymap_init(&pool->by_key, member_key);
+	return pool;
+}
+
+void pool_free(struct pool *pool)
+{
+	if (!pool)
+		return;
+	keymap_fini(&pool->by_key);
+	alloc_free(pool);
+}
+
+void pool_each(struct pool *pool, void (*on_informer)(void *data, struct informer *informer), void *data)
+{
+	LIST_EACH(&pool->members, node)
+	on_informer(data, LIST_ENTRY(node, struct member, node)->informer);
+}
+
+static struct member *make_member(struct pool *pool, const struct informer_spec *spec, const struct buf *key,
+				  struct err *err)
+{
+	struct informer *informer = informer_new(pool->cluster, spec, err);
+	if (!informer)
+		return NULL;
+	struct member *member = alloc_zero(sizeof(*member) + key->length + 1);
+	member->informer = informer;
+	member->page_size = spec->page_size;
+	member->key_length = key->length;
+	memcpy(member->key, key->data, key->length);
+	list_add_tail(&pool->members, &member->node);
+	keymap_put(&pool->by_key, member);
+	return member;
+}
+
+/* The last user ends the informer, also where handlers or a barrier still hold it: what they hold says no more. */
+static void leave(struct pool *pool, struct member *member)
+{
+	if (--member->users)
+		return;
+	list_remove(&member->node);
+	keymap_remove(&pool->by_key, member->key, member->key_length);
+	informer_stop(member->informer);
+	informer_unref(member->informer);
+	alloc_free(member);
+}
+
+struct factory *factory_new(struct pool *pool)
+{
+	struct factory *factory = alloc_object(&factory_type, sizeof(*factory));
+	factory->pool = pool;
+	return factory;
+}
+
+void factory_free(struct factory *factory)
+{
+	if (!factory)
+		return;
+	factory_shutdown(factory);
+	alloc_object_free(&factory_type, factory);
+}
+
+static bool has_member(const struct factory *factory, const struct member *member)
+{
+	for (size_t i = 0; i < factory->count; i++)
+		if (factory->members[i] == member)
+			return true;
+	return false;
+}
+
+static void join(struct factory *factory, struct member *member)
+{
+	if (has_member(factory, member))
+		return;
+	if (factory->count == factory->capacity) {
+		factory->capacity = factory->capacity ? factory->capacity * 2 : 8;
+		factory->members = alloc_resize(factory->members, factory->capacity * sizeof(struct member *));
+	}
+	factory->members[factory->count++] = member;
+	member->users++;
+}
+
+static void compare_page_size(const struct member *member, const struct informer_spec *spec)
+{
+	if (spec->page_size && spec->page_size != member->page_size)
+		log_info(LOG_FIELDS({"informer", informer_label(member->informer)}),
+			 "the informer exists already: page_size stays %d, as it was first asked for, not %d",
+			 member->page_size, spec->page_size);
+}
+
+static struct informer *find_or_make(struct factory *factory, const struct informer_spec *spec, struct err *err)
+{
+	struct pool *pool = factory->pool;
+	struct buf key;
+	buf_init(&key, 0);
+	informer_spec_key(spec, &key);
+	struct member *member = keymap_get(&pool->by_key, key.data, key.length);
+	if (member)
+		compare_page_size(member, spec);
+	else
+		member = make_member(pool, spec, &key, err);
+	buf_fini(&key);
+	if (!member)
+		return NULL;
+	join(factory, member);
+	return member->informer;
+}
+
+struct informer *factory_informer(struct factory *factory, const struct informer_spec *spec, struct err *err)
+{
+	if (!factory->shut_down)
+		return find_or_make(factory, spec, err);
+	err_set(err, "", "the factory is shut down");
+	return NULL;
+}
+
+void factory_start(struct factory *factory)
+{
+	for (size_t i = 0; i < factory->count; i++)
+		informer_start(factory->members[i]->informer);
+}
+
+void factory_shutdown(struct factory *factory)
+{
+	factory->shut_down = true;
+	for (size_t i = 0; i < factory->count; i++)
+		leave(factory->pool, factory->members[i]);
+	alloc_free(factory->members);
+	factory->members = NULL;
+	factory->count = factory->capacity = 0;
+}
+
+bool factory_is_shut_down(const struct factory *factory)
+{
+	return factory->shut_down;
+}
+
+void factory_each(struct factory *factory, void (*on_informer)(void *data, struct informer *informer), void *data)
+{
+	for (size_t i = 0; i < factory->count; i++)
+		on_informer(data, factory->members[i]->informer);
+}

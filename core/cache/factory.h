@@ -1,0 +1,28 @@
+/* factory: hands out shared informers. One pool for each cluster holds those that are alive; any number of factories
+ * take from it. */
+#ifndef PERILUNE_CACHE_FACTORY_H
+#define PERILUNE_CACHE_FACTORY_H
+
+#include "cache/informer.h"
+
+struct pool;
+struct pool *pool_new(struct cluster *cluster);
+void pool_free(struct pool *pool); /* no factory may be left */
+/* Visits the live informers in the order made: for /status and the barrier's report. */
+void pool_each(struct pool *pool, void (*on_informer)(void *data, struct informer *informer), void *data);
+
+struct factory;
+struct factory *factory_new(struct pool *pool);
+void factory_free(struct factory *factory); /* shuts down first */
+
+/* Created on the first call for a spec, shared after it, across factories too. Borrowed; lives until this factory's
+ * shutdown at least. After shutdown or for a malformed spec: NULL with err. */
+struct informer *factory_informer(struct factory *factory, const struct informer_spec *spec, struct err *err);
+void factory_start(struct factory *factory);    /* starts those not yet started; nothing after shutdown */
+void factory_shutdown(struct factory *factory); /* gives up its informers; those that nobody else uses have ended when
+						   it returns. Twice is harmless */
+bool factory_is_shut_down(const struct factory *factory);
+void factory_each(struct factory *factory, void (*on_informer)(void *data, struct informer *informer),
+		  void *data); /* in the order asked for */
+
+#endif

@@ -1,0 +1,90 @@
+/* informer: reflectors, queue and store of one (resource, namespaces, selectors, projection), shared by all who ask for
+ * it.
+ *
+ * It resolves its kind, applies deltas in order and tells its listeners. Created idle; nothing connects before
+ * informer_start. Counted by its users; the last one that leaves ends it. */
+#ifndef PERILUNE_CACHE_INFORMER_H
+#define PERILUNE_CACHE_INFORMER_H
+
+#include "cache/listener.h"
+#include "cache/projection.h"
+#include "cache/reflector.h"
+#include "cache/store.h"
+
+struct informer;
+
+/* What makes two informers the same one. Strings borrowed for the call; NULL where not given. */
+struct informer_spec {
+	const char *api_version, *kind, *resource; /* kind or resource */
+	const char *const *namespaces;             /* count 0: all */
+	size_t namespace_count;
+	const char *label_selector, *field_selector;
+	const char *const *drop;
+	size_t drop_count;
+	bool drop_given; /* false: drop is { metadata.managedFields } */
+	const char *const *keep;
+	size_t keep_count;
+	bool metadata_only;
+	int page_size; /* not part of its identity: the first asker's */
+};
+
+/* The identity as one text; appended to out. */
+void informer_spec_key(const struct informer_spec *spec, struct buf *out);
+
+/* NULL with err: a malformed path, apiVersion or selector. The count is 1. Factories call this; scripts go through a
+ * factory. */
+struct informer *informer_new(struct cluster *cluster, const struct informer_spec *spec, struct err *err);
+struct informer *informer_ref(struct informer *informer);
+void informer_unref(struct informer *informer); /* the last one ends its requests and frees the store */
+
+void informer_start(struct informer *informer); /* again: nothing */
+bool informer_started(const struct informer *informer);
+bool informer_has_synced(const struct informer *informer); /* listed, and every item applied to the store */
+struct store *informer_store(struct informer *informer);
+const char *informer_api_version(const struct informer *informer);
+const char *informer_kind(const struct informer *informer); /* as asked until it is resolved; then the server's */
+const char *
+informer_label(const struct informer *informer); /* "v1/Pod", "apps/v1/Deployment shop app=web": for logs and tables */
+const struct resource *informer_resource(const struct informer *informer); /* NULL until resolved */
+size_t informer_namespace_count(const struct informer *informer);
+const char *informer_namespace(const struct informer *informer, size_t i);
+const char *informer_version(const struct informer *informer,
+			     size_t i); /* resourceVersion of namespace i's reflector (0 when all); "" before */
+
+/* The informer's row in the barrier's table, /status and wait_for_cache_sync's result. */
+struct informer_report {
+	const char *label, *api_version, *kind, *namespace; /* borrowed; namespace "" for all, "a,b" for several */
+	bool started, synced;
+	char state[160]; /* "connecting", "listing page 3", "streaming", "backing off, next try in 12 s", "no such
+			    kind", "forbidden" … */
+	size_t objects, bytes;
+	unsigned attempts;
+	int status;         /* last HTTP status of a failure; 0 */
+	char message[1024]; /* why, with the missing RBAC rule for a 403; "" when nothing is wrong */
+	unsigned long lists, watches;
+	unsigned long bookmarks;         /* received */
+	unsigned long duplicates, stale; /* events dropped since the store has that version, or a later one */
+	unsigned long skipped;           /* events of another kind */
+};
+void informer_report(const struct informer *informer, struct informer_report *out);
+
+/* Told when the informer syncs, makes progress or changes state; not for events. Embedded; removed before it is freed.
+ */
+struct informer_observer {
+	struct list node;
+	void (*on_change)(void *data);
+	void *data;
+};
+void informer_observe(struct informer *informer, struct informer_observer *observer);
+void informer_unobserve(struct informer_observer *observer);
+
+/* Ends its requests at once and for good; the store and the listeners' queues stay as they are. For pools, whose
+ * factories are an informer's users; handlers and barriers that still hold it don't keep it going. */
+void informer_stop(struct informer *informer);
+
+/* For listener.c only: attach to be given each notification from now on. */
+void informer_attach(struct informer *informer, struct listener *listener);
+void informer_detach(struct informer *informer, struct listener *listener);
+struct loop *informer_loop(const struct informer *informer);
+
+#endif

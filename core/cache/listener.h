@@ -1,0 +1,55 @@
+/* listener: one handler's queue of notifications, in order, merged where the handler does not ask for each.
+ *
+ * Merging (waiting + arriving): add+update = add of the new; add+delete = nothing; update+update = update from the
+ * oldest old to the newest, a resync only when all parts were; update+delete = delete; delete+add = both. So a slow
+ * handler holds at most two entries for each object. An entry that was popped is no longer waiting. */
+#ifndef PERILUNE_CACHE_LISTENER_H
+#define PERILUNE_CACHE_LISTENER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "cache/object.h"
+
+struct informer;
+struct listener;
+
+enum notification_type { NOTIFY_ADD, NOTIFY_UPDATE, NOTIFY_DELETE };
+
+struct notification {
+	enum notification_type type;
+	struct object *object; /* for a delete: the last known one. Owned by whom it was popped by */
+	struct object *old;    /* updates only; may be the same object on a resync */
+	bool initial, resync, final_state_unknown;
+};
+void notification_fini(struct notification *notification);
+
+struct listener_options {
+	bool every_event;
+	double resync; /* seconds between updates from the cache; 0 none; at least 1 */
+	void (*on_ready)(
+	    void *data); /* the queue is no longer empty; called from a drain, once until listener_pop finds it empty */
+	void *data;
+};
+
+/* Keeps a reference to the informer. Silent until opened. */
+struct listener *listener_new(struct informer *informer, const struct listener_options *options);
+/* The store's present content becomes adds with initial = true, before anything newer. Call once the informer has
+ * synced, or earlier: then the first list's items are the initial adds when they come. */
+void listener_open(struct listener *listener);
+void listener_free(struct listener *listener); /* drops what waits */
+
+bool listener_pop(struct listener *listener, struct notification *out); /* false when empty */
+/* The popped one has been handled, well or not. */
+void listener_done(struct listener *listener);
+/* Opened, the informer has synced, and all of the initial state has been popped and done. */
+bool listener_has_synced(const struct listener *listener);
+size_t listener_depth(const struct listener *listener); /* waiting */
+double listener_age(const struct listener *listener);   /* seconds that the oldest has waited; 0 when none */
+
+/* For informer.c only. Takes references of its own. */
+void listener_notify(struct listener *listener, const struct notification *notification);
+struct list *listener_node(struct listener *listener);
+struct listener *listener_of_node(struct list *node);
+
+#endif

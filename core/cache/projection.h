@@ -1,0 +1,27 @@
+/* projection: which part of an object the cache keeps. Bytes in; bytes with apiVersion and kind and without the dropped
+ * paths out. */
+#ifndef PERILUNE_CACHE_PROJECTION_H
+#define PERILUNE_CACHE_PROJECTION_H
+
+#include "json/scan.h"
+
+struct projection {
+	struct json_path **drop; /* metadata.managedFields unless told otherwise */
+	size_t drop_count;
+	struct json_path **keep; /* NULL: all but drop */
+	size_t keep_count;
+	struct json_path *metadata; /* what metadata_only leaves of a server that sends whole objects all the same */
+	bool metadata_only;         /* asks the server for PartialObjectMetadata */
+};
+
+/* drop and keep: arrays of path texts, or NULL. Not both. 0, or -1 with err naming the path that is malformed. */
+int projection_init(struct projection *projection, const char *const *drop, size_t drop_count, const char *const *keep,
+		    size_t keep_count, bool metadata_only, struct err *err);
+void projection_fini(struct projection *projection);
+
+/* Replaces out's content. Items of a LIST carry no apiVersion and kind, and metadata-only answers say
+ * PartialObjectMetadata: both are set from the arguments, first. 0, or -1 with err. */
+int projection_apply(const struct projection *projection, const char *api_version, const char *kind,
+		     struct json_slice item, struct buf *out, struct err *err);
+
+#endif

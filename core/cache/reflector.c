@@ -1,0 +1,282 @@
+#include "cache/reflector.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "cache/reflector_private.h"
+
+ALLOC_TYPE(reflector_type, "reflector");
+
+/* The states and where each goes:
+ *
+ *   STOPPED     start                       -> CONNECTING
+ *   CONNECTING  an answer                   -> LISTING
+ *   LISTING     the last page               -> WATCHING; the REPLACE goes out
+ *               410, too large a version    -> CONNECTING, at once, at "" or unpaged (reflector_list.c)
+ *               404                         -> STOPPED, and the owner is told
+ *               any other failure           -> WAITING, then CONNECTING
+ *   WATCHING    a clean end, a break        -> WATCHING, at once
+ *               429, no answer              -> WAITING, then WATCHING (reflector_watch.c)
+ *               any other failure           -> WAITING, then CONNECTING
+ *   WAITING     the time has come           -> CONNECTING or WATCHING
+ *
+ * A list that fails on any page leaves nothing behind; a watch that fails leaves `version`, from which the next one
+ * goes on. */
+
+/* A kind that a role may be granted for at any time is not waited for longer than this. */
+#define LONGEST_FORBIDDEN 30.0
+
+/* A scratch buffer that one large object made is not kept for the small ones after it. */
+#define SCRATCH_KEPT ((size_t)256 * 1024)
+
+static void on_timer(void *data);
+
+struct reflector *reflector_new(const struct reflector_options *options, const struct reflector_events *events,
+				void *data)
+{
+	struct reflector *reflector = alloc_object(&reflector_type, sizeof(*reflector));
+	reflector->options = *options;
+	reflector->events = *events;
+	reflector->data = data;
+	reflector->loop = options->cluster->loop;
+	loop_timer_init(&reflector->timer, on_timer, reflector);
+	buf_init(&reflector->scratch, 0);
+	err_clear(&reflector->err);
+	return reflector;
+}
+
+static void destroy(void *object)
+{
+	struct reflector *reflector = object;
+	reflector_end_list(reflector);
+	reflector_end_watch(reflector);
+	buf_fini(&reflector->scratch);
+	alloc_object_free(&reflector_type, reflector);
+}
+
+static void end_request(struct reflector *reflector)
+{
+	loop_timer_stop(reflector->loop, &reflector->timer);
+	if (reflector->request)
+		request_cancel(reflector->request);
+	reflector->request = NULL;
+}
+
+void reflector_free(struct reflector *reflector)
+{
+	if (!reflector)
+		return;
+	reflector->ended = true;
+	reflector->state = REFLECTOR_STOPPED;
+	end_request(reflector);
+	/* A splitter or frame may be on the stack, with this call in one of its callbacks. */
+	loop_free_later(reflector->loop, destroy, reflector);
+}
+
+void reflector_changed(struct reflector *reflector)
+{
+	if (!reflector->ended)
+		reflector->events.on_change(reflector->data);
+}
+
+void reflector_clear_error(struct reflector *reflector)
+{
+	reflector->attempts = 0;
+	reflector->watch_failed = false;
+	err_clear(&reflector->err);
+}
+
+/* "" is asked where the last resourceVersion was refused, "0" where there is none yet. */
+static const char *list_version(const struct reflector *reflector)
+{
+	if (reflector->lost)
+		return "";
+	return *reflector->version ? reflector->version : "0";
+}
+
+static void begin_list(struct reflector *reflector)
+{
+	reflector_list(reflector, list_version(reflector), false);
+}
+
+void reflector_start(struct reflector *reflector)
+{
+	if (reflector->state == REFLECTOR_STOPPED && !reflector->ended)
+		begin_list(reflector);
+}
+
+static void on_timer(void *data)
+{
+	struct reflector *reflector = data;
+	if (reflector->next == MOVE_WATCH_LATER)
+		reflector_watch(reflector);
+	else
+		begin_list(reflector);
+	reflector_changed(reflector);
+}
+
+static void speak(struct reflector *reflector, const char *what, double wait)
+{
+	const struct reflector_options *options = &reflector->options;
+	if (!backoff_speaks(&reflector->backoff))
+		return;
+	reflector->spoke = true;
+	char kind[330], attempt[16];
+	snprintf(kind, sizeof(kind), "%s/%s", options->resource->api_version, options->resource->kind);
+	snprintf(attempt, sizeof(attempt), "%u", reflector->attempts);
+	log_warn(LOG_FIELDS({"kind", kind}, {"namespace", options->namespace}, {"attempt", attempt},
+			    {"error", reflector->err.message}),
+		 "%s failed, %s in %.1f s", reflector->watch_failed ? "watch" : "list", what, wait);
+}
+
+static void note_failure(struct reflector *reflector, const struct err *err, bool watch_failed)
+{
+	reflector->attempts++;
+	reflector->err = *err;
+	reflector->watch_failed = watch_failed;
+}
+
+static double choose_wait(struct reflector *reflector, enum move move, const struct err *err)
+{
+	if (move == MOVE_WATCH_LATER && err->retry_after >= 0) {
+		backoff_told(&reflector->backoff, err->retry_after);
+		return err->retry_after;
+	}
+	double wait = backoff_next(&reflector->backoff);
+	return err->code == 401 || err->code == 403 ? fmin(wait, LONGEST_FORBIDDEN) : wait;
+}
+
+static void wait_for(struct reflector *reflector, enum move move, const struct err *err, bool watch_failed)
+{
+	double wait = choose_wait(reflector, move, err);
+	note_failure(reflector, err, watch_failed);
+	reflector->state = REFLECTOR_WAITING;
+	reflector->next = move;
+	reflector->next_try = clock_now() + wait;
+	loop_timer_start(reflector->loop, &reflector->timer, wait);
+	speak(reflector, move == MOVE_WATCH_LATER ? "watching again" : "listing again", wait);
+}
+
+static void stop_as_absent(struct reflector *reflector, const struct err *err)
+{
+	note_failure(reflector, err, false);
+	reflector->state = REFLECTOR_STOPPED;
+	reflector->events.on_absent(reflector->data);
+}
+
+void reflector_move(struct reflector *reflector, enum move move, const struct err *err)
+{
+	bool watching = reflector->watch.frame != NULL;
+	char asked[VERSION_SIZE];
+	memcpy(asked, reflector->list.asked, sizeof(asked));
+	end_request(reflector);
+	reflector_end_list(reflector);
+	reflector_end_watch(reflector);
+	switch (move) {
+	case MOVE_LIST:
+		begin_list(reflector);
+		break;
+	case MOVE_LIST_TRUTH:
+		reflector->lost = true;
+		begin_list(reflector);
+		break;
+	case MOVE_LIST_WHOLE:
+		reflector_list(reflector, asked, true);
+		break;
+	case MOVE_WATCH:
+		reflector_watch(reflector);
+		break;
+	case MOVE_LIST_LATER:
+	case MOVE_WATCH_LATER:
+		wait_for(reflector, move, err, watching);
+		break;
+	case MOVE_ABSENT:
+		stop_as_absent(reflector, err);
+		break;
+	}
+	reflector_changed(reflector);
+}
+
+void reflector_told_to_wait(struct reflector *reflector, const struct err *err, double seconds)
+{
+	backoff_told(&reflector->backoff, seconds);
+	note_failure(reflector, err, reflector->watch.frame != NULL);
+	reflector->state = REFLECTOR_WAITING;
+	reflector->next_try = clock_now() + seconds;
+	speak(reflector, "the same again, as the server asks,", seconds);
+	reflector_changed(reflector);
+}
+
+struct object *reflector_object(struct reflector *reflector, struct json_slice item, const struct json_meta *meta,
+				struct err *err)
+{
+	const struct reflector_options *options = &reflector->options;
+	struct buf *scratch = &reflector->scratch;
+	struct object *object = NULL;
+	if (!projection_apply(options->projection, options->resource->api_version, options->resource->kind, item,
+			      scratch, err))
+		object = object_new_of((struct json_slice){scratch->data, scratch->length}, meta, err);
+	if (scratch->capacity > SCRATCH_KEPT)
+		buf_fini(scratch);
+	return object;
+}
+
+void reflector_add_selectors(const struct reflector *reflector, struct buf *query)
+{
+	const struct reflector_options *options = &reflector->options;
+	if (options->field_selector)
+		request_query_add(query, "fieldSelector", options->field_selector);
+	if (options->label_selector)
+		request_query_add(query, "labelSelector", options->label_selector);
+}
+
+static const char *accept_of(const struct reflector *reflector, bool list)
+{
+	if (!reflector->options.projection->metadata_only)
+		return "application/json";
+	return list ? "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+		    : "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+}
+
+void reflector_request(struct reflector *reflector, const struct buf *query, bool list,
+		       const struct request_events *events, double timeout)
+{
+	struct buf path;
+	buf_init(&path, 0);
+	resource_path(reflector->options.resource, reflector->options.namespace, NULL, NULL, &path);
+	struct request_options options = {
+	    .method = "GET",
+	    .path = buf_text(&path),
+	    .query = buf_text(query),
+	    .accept = accept_of(reflector, list),
+	    .timeout = timeout,
+	    .stream = true,
+	    .list = list,
+	};
+	reflector->request = request_start(reflector->options.cluster, &options, events, reflector);
+	buf_fini(&path);
+}
+
+void reflector_report(const struct reflector *reflector, struct reflector_report *out)
+{
+	*out = (struct reflector_report){
+	    .state = reflector->state,
+	    .page = reflector->list.page,
+	    .objects = reflector->list.counted,
+	    .bytes = reflector->list.counted_bytes,
+	    .attempts = reflector->attempts,
+	    .next_try = reflector->next_try,
+	    .err = reflector->err,
+	    .version = reflector->version,
+	    .lists = reflector->lists,
+	    .watches = reflector->watches,
+	    .bookmarks = reflector->bookmarks,
+	    .skipped = reflector->skipped,
+	    .streaming = reflector->state == REFLECTOR_WATCHING && reflector->watch.opened,
+	    .watch_failed = reflector->watch_failed,
+	};
+}

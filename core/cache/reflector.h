@@ -1,0 +1,64 @@
+/* reflector: LIST then WATCH of one resource in one scope, for ever, through every fault. Events in order out, into a
+ * queue.
+ *
+ * The state machine of the semantics' table; every state's failure move stands in reflector.c beside it. */
+#ifndef PERILUNE_CACHE_REFLECTOR_H
+#define PERILUNE_CACHE_REFLECTOR_H
+
+#include <stdbool.h>
+
+#include "cache/projection.h"
+#include "cache/queue.h"
+#include "kube/cluster.h"
+#include "kube/resource.h"
+
+enum reflector_state {
+	REFLECTOR_STOPPED,
+	REFLECTOR_CONNECTING, /* LIST sent, no answer yet */
+	REFLECTOR_LISTING,    /* pages coming in */
+	REFLECTOR_WATCHING,   /* WATCH sent or streaming */
+	REFLECTOR_WAITING     /* backing off, or told to wait */
+};
+
+struct reflector_options {
+	struct cluster *cluster;
+	const struct resource *resource;
+	const struct projection *projection;
+	const char *namespace;      /* NULL: all; borrowed for the reflector's life, as all here */
+	const char *label_selector; /* NULL: none */
+	const char *field_selector;
+	int page_size; /* 0: 500 at first, then as the semantics say */
+};
+
+struct reflector_events {
+	void (*on_delta)(void *data, struct delta *delta); /* taken */
+	/* The stored object of this uid and resourceVersion, borrowed; NULL when there is none. A relist then keeps it,
+	 * and makes no new one. May be NULL. */
+	struct object *(*on_known)(void *data, const struct json_meta *meta);
+	void (*on_change)(void *data); /* state, progress or error changed */
+	void (*on_absent)(void *data); /* 404: the kind may be gone; the reflector has stopped itself */
+};
+
+/* Why it is where it is; for the barrier's report. */
+struct reflector_report {
+	enum reflector_state state;
+	int page;                         /* LISTING: from 1 */
+	size_t objects, bytes;            /* of the present or last list */
+	unsigned attempts;                /* failures since the last success */
+	double next_try;                  /* clock_now() scale; WAITING only */
+	struct err err;                   /* the last failure; message "" when there is none since the last success */
+	const char *version;              /* resourceVersion; borrowed */
+	unsigned long lists, watches;     /* lists begun and WATCH requests made so far */
+	unsigned long bookmarks, skipped; /* skipped: events of another kind */
+	bool streaming;                   /* WATCHING: the server has answered */
+	bool watch_failed;                /* err is of the WATCH, not of the LIST */
+};
+
+struct reflector;
+struct reflector *reflector_new(const struct reflector_options *options, const struct reflector_events *events,
+				void *data);
+void reflector_start(struct reflector *reflector);
+void reflector_free(struct reflector *reflector); /* ends its requests at once; no event after it */
+void reflector_report(const struct reflector *reflector, struct reflector_report *out);
+
+#endif

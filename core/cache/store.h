@@ -1,0 +1,57 @@
+/* store: key to object, with a namespace index and any number of named indexes. Passive: no I/O, no callbacks but index
+ * functions.
+ *
+ * Iteration follows the order in which keys first came. The cost of put and remove does not grow with the number of
+ * objects. */
+#ifndef PERILUNE_CACHE_STORE_H
+#define PERILUNE_CACHE_STORE_H
+
+#include <stdbool.h>
+
+#include "cache/object.h"
+
+struct store;
+struct store *store_new(void);
+void store_free(struct store *store);
+
+struct object *store_get(const struct store *store, const char *namespace,
+			 const char *name); /* borrowed; NULL when absent */
+struct object *store_get_key(const struct store *store, const char *key, size_t length);
+/* Takes a reference of its own. Returns the object that was there before, owned by the caller, or NULL. */
+struct object *store_put(struct store *store, struct object *object);
+struct object *store_remove(struct store *store, const char *key,
+			    size_t length); /* owned by the caller; NULL when absent */
+
+/* For a relist: what is put, or found by store_touch, since store_begin_round belongs to the round; store_each_missed
+ * visits what does not. */
+void store_begin_round(struct store *store);
+struct object *store_touch(struct store *store, const char *key, size_t length); /* as store_get_key */
+
+size_t store_count(const struct store *store);
+size_t store_bytes(const struct store *store); /* of the objects */
+
+/* What an index files an object under: calls emit for each value. */
+typedef void (*store_emit_fn)(void *emit_data, const char *value, size_t length);
+struct store_index_fn {
+	void (*values)(void *data, struct object *object, store_emit_fn emit, void *emit_data);
+	void (*free)(void *data); /* may be NULL */
+	void *data;
+};
+/* An index over a path (taken): a string, number or bool at it is the value, unescaped; each of several with [*]. */
+struct store_index_fn store_path_index(struct json_path *path);
+
+/* Builds the index over what is there. -1 when the name is taken: then fn is not. */
+int store_add_index(struct store *store, const char *name, struct store_index_fn fn);
+void store_remove_index(struct store *store, const char *name);
+bool store_has_index(const struct store *store, const char *name);
+
+/* Iterations; the store must not change meanwhile. namespace NULL: all. False from on_object stops. */
+typedef bool (*store_visit_fn)(void *data, struct object *object);
+void store_each(const struct store *store, const char *namespace, store_visit_fn on_object, void *data);
+void store_each_missed(const struct store *store, const char *namespace, store_visit_fn on_object, void *data);
+void store_each_index(const struct store *store, const char *index, const char *value, size_t length,
+		      store_visit_fn on_object, void *data);
+
+void store_check(const struct store *store); /* asserts the invariants, in debug builds */
+
+#endif

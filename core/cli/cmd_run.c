@@ -1,0 +1,71 @@
+#include <string.h>
+
+#include "cli/program.h"
+#include "cli/progress.h"
+#include "cli/signals.h"
+#include "ops/pages.h"
+
+/* The default address may be taken by another host on the same machine; that one's user asked for no pages, so it is no
+ * failure. Whoever names an address relies on it. */
+static int listen_at(const struct program *program, struct pages **pages)
+{
+	const struct options *options = program->options;
+	const char *address = options->listen ? options->listen : program->in_cluster ? ":8080" : "127.0.0.1:8080";
+	struct err err;
+	*pages = NULL;
+	if (!strcmp(address, "off"))
+		return 0;
+	*pages = pages_new(program->loop, program->host, address, options->time_limit, &err);
+	if (*pages || options->listen)
+		return *pages ? 0 : program_fail(program, &err);
+	log_warn(NULL, "%s; going on without pages", err.message);
+	return 0;
+}
+
+/* Text for people; as JSON each line is a log line, so that stderr stays what its readers expect. */
+static void tell_late(struct program *program)
+{
+	struct buf table;
+	buf_init(&table, 0);
+	host_readiness(program->host, &table);
+	log_error(NULL, "caches did not sync: no progress for %g s (--sync-timeout)", program->options->sync_timeout);
+	if (program->options->log_format == LOG_TEXT)
+		fputs(buf_text(&table), stderr);
+	else
+		for (char *rest = table.data, *line; (line = strtok_r(NULL, "\n", &rest));)
+			log_error(NULL, "%s", line);
+	buf_fini(&table);
+}
+
+static int run_host(struct program *program)
+{
+	struct progress *progress = progress_new(program->loop, program->host, program->options->log_format);
+	int code = program_run(program);
+	progress_free(progress);
+	if (code == EXIT_NOT_SYNCED)
+		tell_late(program);
+	return code;
+}
+
+static int load_and_run(struct program *program)
+{
+	struct pages *pages;
+	signals_end(program->loop, program->host);
+	signals_reload(program->loop);
+	int code = program_load(program);
+	if (code || (code = listen_at(program, &pages)))
+		return code;
+	code = run_host(program);
+	pages_free(pages);
+	return code;
+}
+
+int cmd_run(const struct options *options)
+{
+	struct program program;
+	int code = program_open(&program, options, PROGRAM_NEEDS_CLUSTER);
+	if (!code)
+		code = load_and_run(&program);
+	program_close(&program);
+	return code;
+}

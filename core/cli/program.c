@@ -1,0 +1,124 @@
+#include "cli/program.h"
+
+#include <string.h>
+#include <sys/resource.h>
+
+#include "cli/signals.h"
+
+/* Watches, handlers' requests and page readers each take a descriptor; the usual soft limit is 1024. */
+static void raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+int program_fail(const struct program *program, const struct err *err)
+{
+	bool usage = !strcmp(err->reason, "Usage");
+	if (usage)
+		return cli_usage(program->options->verb, "%s", err->message);
+	if (program->plain)
+		fprintf(stderr, "%s\n", err->message);
+	else
+		log_error(NULL, "%s", err->message);
+	return EXIT_FAILED;
+}
+
+/* *config stays NULL where there is none and none is needed; why says what an API call is told then. */
+static int load_config(struct program *program, enum program_cluster cluster, struct config **config, struct err *why)
+{
+	const struct options *options = program->options;
+	bool asked_for = options->kubeconfig || options->context;
+	*config = NULL;
+	if (cluster != PROGRAM_HAS_NO_CLUSTER || asked_for)
+		*config = config_load(
+		    &(struct config_options){options->kubeconfig, options->context, options->namespace}, why);
+	if (!*config && (cluster == PROGRAM_NEEDS_CLUSTER || asked_for))
+		return program_fail(program, why);
+	if (cluster == PROGRAM_HAS_NO_CLUSTER) {
+		config_free(*config);
+		*config = NULL;
+		err_set(why, "", "there is no cluster in `perilune %s`", options->verb->name);
+	}
+	return 0;
+}
+
+static void announce(const struct config *config)
+{
+	log_info(LOG_FIELDS({"server", config->server}, {"config", config->source}, {"context", config->context}),
+		 "perilune " PERILUNE_VERSION);
+}
+
+static int make_host(struct program *program, struct config *config, const struct err *no_config)
+{
+	const struct options *options = program->options;
+	struct host_options host = {.config = config,
+				    .no_config = *no_config,
+				    .namespace = options->namespace,
+				    .settings = options->settings.items,
+				    .sync_timeout = options->sync_timeout,
+				    .grace_period = options->grace_period,
+				    .time_limit = options->time_limit,
+				    .memory_limit = options->memory_limit,
+				    .jit = options->jit,
+				    .unsafe_libs = options->unsafe_libs,
+				    .dry_run = options->dry_run};
+	struct err err;
+	program->host = host_new(program->loop, &host, &err);
+	return program->host ? 0 : program_fail(program, &err);
+}
+
+int program_open(struct program *program, const struct options *options, enum program_cluster cluster)
+{
+	bool for_people = cluster != PROGRAM_NEEDS_CLUSTER && options->log_format == LOG_TEXT;
+	*program = (struct program){.options = options, .plain = for_people};
+	struct config *config;
+	struct err err;
+	err_clear(&err);
+	raise_descriptor_limit();
+	int code = load_config(program, cluster, &config, &err);
+	if (code)
+		return code;
+	program->in_cluster = config && config->in_cluster;
+	struct err failure;
+	program->loop = loop_new(&failure);
+	if (!program->loop) {
+		config_free(config);
+		return program_fail(program, &failure);
+	}
+	if (cluster == PROGRAM_NEEDS_CLUSTER)
+		announce(config);
+	return make_host(program, config, &err);
+}
+
+void program_close(struct program *program)
+{
+	if (program->host)
+		host_free(program->host);
+	if (program->loop)
+		loop_free(program->loop);
+}
+
+int program_load(struct program *program)
+{
+	const struct value_texts *paths = &program->options->operands;
+	int code = 0;
+	for (size_t i = 0; i < paths->count; i++) {
+		struct err err;
+		if (!host_load(program->host, paths->items[i], &err))
+			continue;
+		int failed = program_fail(program, &err);
+		code = code ? code : failed;
+	}
+	return code;
+}
+
+int program_run(struct program *program)
+{
+	host_start(program->host);
+	loop_run(program->loop);
+	return host_exit_code(program->host);
+}

@@ -1,0 +1,30 @@
+/* program: what run, check and test share: the loop, the cluster's configuration and the host of one command line. */
+#ifndef PERILUNE_CLI_PROGRAM_H
+#define PERILUNE_CLI_PROGRAM_H
+
+#include "cli/options.h"
+#include "script/host.h"
+
+struct program {
+	const struct options *options;
+	struct loop *loop;
+	struct host *host;
+	bool in_cluster;
+	bool plain; /* failures are lines for people and editors ("file:line: what"), not log lines */
+};
+
+enum program_cluster {
+	PROGRAM_NEEDS_CLUSTER,
+	PROGRAM_MAY_HAVE_CLUSTER, /* one that was asked for by a flag must be there all the same */
+	PROGRAM_HAS_NO_CLUSTER    /* the same, but it is only read */
+};
+
+/* 0, or an exit code after the reason was told. program_close in either case. */
+int program_open(struct program *program, const struct options *options, enum program_cluster cluster);
+void program_close(struct program *program);
+
+int program_load(struct program *program); /* every path, each failure told; 0 or the first failure's exit code */
+int program_run(struct program *program);  /* from host_start to the loop's end; the host's exit code */
+int program_fail(const struct program *program, const struct err *err); /* tells it; returns its exit code */
+
+#endif

@@ -1,0 +1,17 @@
+/* yaml: YAML 1.1 as Kubernetes reads it (libyaml), to JSON and back. */
+#ifndef PERILUNE_JSON_YAML_H
+#define PERILUNE_JSON_YAML_H
+
+#include "json/scan.h"
+
+/* Each document of bytes as JSON text, in order; empty documents are left out. Plain scalars become null, bool, int or float as YAML 1.2's core schema plus
+ * y/n-free YAML 1.1 booleans (true/false/yes/no/on/off) as sigs.k8s.io/yaml does; quoted ones stay strings. Anchors and aliases work, with
+ * the size of the output capped at 64 MiB (so that aliases that multiply end in an error); merge keys (<<) work; keys that are no scalars and duplicate keys are errors.
+ * 0, or -1 with line and column in err. on_document's non-zero return stops it with -1. */
+int yaml_to_json(const char *bytes, size_t length, int (*on_document)(void *data, struct json_slice json, struct err *err), void *data,
+		 struct err *err);
+
+/* One JSON value as a YAML document in block style, keys in the order given, strings quoted where they would read as something else. 0, or -1 with err. */
+int yaml_from_json(struct json_slice json, struct buf *out, struct err *err);
+
+#endif

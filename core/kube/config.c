@@ -1,0 +1,349 @@
+#include "kube/config.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "kube/kubeconfig.h"
+#include "kube/secret.h"
+
+ALLOC_TYPE(config_type, "config");
+
+#define SERVICE_ACCOUNT "/var/run/secrets/kubernetes.io/serviceaccount"
+
+/* What a user entry may ask for and does not get. Ignoring one of them would mean to act as somebody else. */
+static const struct {
+	const char *key, *why;
+} unsupported[] = {
+    {"exec", "(an exec plugin) is not supported yet; use a client certificate, token or tokenFile"},
+    {"auth-provider", "is not supported, nor by kubectl since 1.26; use a client certificate, token or tokenFile"},
+    {"as", "(impersonation) is not supported; name a user with rights of its own"},
+    {"as-uid", "(impersonation) is not supported; name a user with rights of its own"},
+    {"as-groups", "(impersonation) is not supported; name a user with rights of its own"},
+    {"as-user-extra", "(impersonation) is not supported; name a user with rights of its own"},
+};
+
+static bool starts_with(const char *text, const char *start)
+{
+	return !strncasecmp(text, start, strlen(start));
+}
+
+/* "https://host:port/path" in the form that paths can be appended to. A URL with a password would end in messages. */
+static int check_server(struct config *config, struct err *err)
+{
+	char *server = config->server;
+	if (!strstr(server, "://")) {
+		bool secure = config->ca || config->ca_file || config->cert || config->cert_file || config->insecure;
+		config->server = alloc_format("%s://%s", secure ? "https" : "http", server);
+		alloc_free(server);
+		server = config->server;
+	}
+	size_t length = strlen(server);
+	while (length && server[length - 1] == '/')
+		server[--length] = '\0';
+	if (strchr(server, '@'))
+		return err_set(err, "",
+			       "server must not carry a user name or password; put them into the user's entry");
+	if (!starts_with(server, "http://") && !starts_with(server, "https://"))
+		return err_set(err, "", "server is no http or https URL: %s", server);
+	for (const char *at = server; *at; at++)
+		if (*at <= ' ' || *at >= 0x7F || strchr("?#\"<>\\^`{|}", *at))
+			return err_set(err, "", "server is no plain URL (host, port, path): %s", server);
+	if (strchr("/:?", *(strstr(server, "://") + 3)))
+		return err_set(err, "", "server names no host: %s", server);
+	return 0;
+}
+
+static int check_cluster(struct config *config, struct err *err)
+{
+	if (!config->server)
+		return err_set(err, "", "has no server");
+	if (config->ca && config->ca_file)
+		return err_set(err, "", "has both certificate-authority and certificate-authority-data; keep one");
+	if (config->insecure && (config->ca || config->ca_file))
+		return err_set(
+		    err, "",
+		    "has insecure-skip-tls-verify and a certificate-authority, which contradict each other; keep one");
+	const char *proxy = config->proxy_url;
+	if (proxy && !starts_with(proxy, "http://") && !starts_with(proxy, "https://") &&
+	    !starts_with(proxy, "socks5://"))
+		return err_set(err, "", "has a proxy-url that begins with none of http://, https:// and socks5://");
+	return check_server(config, err);
+}
+
+static int read_cluster(struct config *config, const struct kubeconfig_entry *entry, struct err *err)
+{
+	if (kubeconfig_text(entry, "server", &config->server, err) ||
+	    kubeconfig_text(entry, "tls-server-name", &config->tls_server_name, err) ||
+	    kubeconfig_text(entry, "proxy-url", &config->proxy_url, err) ||
+	    kubeconfig_flag(entry, "insecure-skip-tls-verify", &config->insecure, err) ||
+	    kubeconfig_path(entry, "certificate-authority", &config->ca_file, err) ||
+	    kubeconfig_data(entry, "certificate-authority-data", &config->ca, err))
+		return -1;
+	if (check_cluster(config, err))
+		return err_prefix(err, "%s: cluster \"%s\"", entry->file->path, entry->name);
+	return 0;
+}
+
+static int check_user(const struct config *config, struct err *err)
+{
+	bool token = config->token || config->token_file, basic = config->username || config->password;
+	if (config->cert && config->cert_file)
+		return err_set(err, "", "has both client-certificate and client-certificate-data; keep one");
+	if (config->key && config->key_file)
+		return err_set(err, "", "has both client-key and client-key-data; keep one");
+	bool cert = config->cert || config->cert_file, key = config->key || config->key_file;
+	if (cert && !key)
+		return err_set(err, "", "has a client certificate without client-key or client-key-data");
+	if (key && !cert)
+		return err_set(err, "", "has a client key without client-certificate or client-certificate-data");
+	if (token && basic)
+		return err_set(err, "", "has both a token and a username or password; keep one");
+	if (config->password && !config->username)
+		return err_set(err, "", "has a password without a username");
+	return 0;
+}
+
+static int read_user(struct config *config, const struct kubeconfig_entry *entry, struct err *err)
+{
+	for (size_t i = 0; i < sizeof(unsupported) / sizeof(*unsupported); i++) {
+		enum json_type type = json_type(json_get(entry->value, unsupported[i].key));
+		if (type != JSON_NONE && type != JSON_NULL)
+			return err_set(err, "", "%s: user \"%s\": %s %s", entry->file->path, entry->name,
+				       unsupported[i].key, unsupported[i].why);
+	}
+	if (kubeconfig_path(entry, "client-certificate", &config->cert_file, err) ||
+	    kubeconfig_data(entry, "client-certificate-data", &config->cert, err) ||
+	    kubeconfig_path(entry, "client-key", &config->key_file, err) ||
+	    kubeconfig_data(entry, "client-key-data", &config->key, err) ||
+	    kubeconfig_text(entry, "token", &config->token, err) ||
+	    kubeconfig_path(entry, "tokenFile", &config->token_file, err) ||
+	    kubeconfig_text(entry, "username", &config->username, err) ||
+	    kubeconfig_text(entry, "password", &config->password, err))
+		return -1;
+	if (check_user(config, err))
+		return err_prefix(err, "%s: user \"%s\"", entry->file->path, entry->name);
+	return 0;
+}
+
+static int no_such(const struct kubeconfig *files, const char *kind, const char *name, struct err *err)
+{
+	struct buf known;
+	buf_init(&known, 0);
+	kubeconfig_names(files, kind, &known);
+	err_set(err, "", "%s has no %s \"%s\"; it has %s", files->source, kind, name,
+		known.length ? known.data : "none");
+	buf_fini(&known);
+	return -1;
+}
+
+static int no_current_context(const struct kubeconfig *files, struct err *err)
+{
+	struct buf known;
+	buf_init(&known, 0);
+	kubeconfig_names(files, "context", &known);
+	if (known.length)
+		err_set(err, "", "%s has no current-context; give --context NAME, one of %s", files->source,
+			known.data);
+	else
+		err_set(err, "", "%s has no contexts; give --kubeconfig FILE with one", files->source);
+	buf_fini(&known);
+	return -1;
+}
+
+/* The cluster or user that a context names: 1, 0 where it names none, -1 with err. */
+static int follow(const struct kubeconfig *files, const struct kubeconfig_entry *context, const char *kind,
+		  int (*read)(struct config *, const struct kubeconfig_entry *, struct err *), struct config *config,
+		  struct err *err)
+{
+	char *name;
+	struct kubeconfig_entry entry;
+	int result = kubeconfig_text(context, kind, &name, err);
+	if (!result && name) {
+		if (!kubeconfig_find(files, kind, name, &entry)) {
+			no_such(files, kind, name, err);
+			result = err_prefix(err, "context \"%s\"", context->name);
+		} else {
+			result = read(config, &entry, err) ? -1 : 1;
+		}
+	}
+	alloc_free(name);
+	return result;
+}
+
+static int read_context(struct config *config, const struct kubeconfig *files, struct err *err)
+{
+	struct kubeconfig_entry context;
+	if (!kubeconfig_find(files, "context", config->context, &context))
+		return no_such(files, "context", config->context, err);
+	int found = follow(files, &context, "cluster", read_cluster, config, err);
+	if (found < 0)
+		return -1;
+	if (!found)
+		return err_set(err, "", "%s: context \"%s\" names no cluster", context.file->path, context.name);
+	if (follow(files, &context, "user", read_user, config, err) < 0)
+		return -1;
+	return config->namespace ? 0 : kubeconfig_text(&context, "namespace", &config->namespace, err);
+}
+
+static int read_files(struct config *config, const struct kubeconfig *files, const char *context, struct err *err)
+{
+	config->source = alloc_string(files->source);
+	config->context = context ? alloc_string(context) : kubeconfig_current(files);
+	if (!config->context)
+		return no_current_context(files, err);
+	return read_context(config, files, err);
+}
+
+/* 1 when at least one file of the list is there and holds what is needed, 0 when none is there, -1 with err. */
+static int try_files(struct config *config, const char *paths, const char *context, struct err *err)
+{
+	struct kubeconfig files;
+	int result = kubeconfig_read(&files, paths, err);
+	if (!result && files.count)
+		result = read_files(config, &files, context, err) ? -1 : 1;
+	kubeconfig_fini(&files);
+	return result;
+}
+
+static const char *service_account_folder(void)
+{
+	const char *folder = getenv("PERILUNE_SERVICEACCOUNT_DIR");
+	return folder && *folder ? folder : SERVICE_ACCOUNT;
+}
+
+static const char *given_environment(const char *name)
+{
+	const char *value = getenv(name);
+	return value && *value ? value : NULL;
+}
+
+/* The pod's own namespace; a pod may be without the file. */
+static void read_namespace(struct config *config, const char *folder)
+{
+	char *path = alloc_format("%s/namespace", folder), *text = secret_read(path, NULL, NULL);
+	alloc_free(path);
+	if (!text)
+		return;
+	size_t length = strcspn(text, " \t\r\n");
+	if (length)
+		config->namespace = alloc_text(text, length);
+	alloc_free(text);
+}
+
+/* As try_files. A pod without a mounted token is no place to find credentials: 0. */
+static int try_in_cluster(struct config *config, struct err *err)
+{
+	const char *host = given_environment("KUBERNETES_SERVICE_HOST"),
+		   *port = given_environment("KUBERNETES_SERVICE_PORT");
+	const char *folder = service_account_folder();
+	if (!host || !port)
+		return 0;
+	config->token_file = alloc_format("%s/token", folder);
+	if (access(config->token_file, F_OK)) {
+		alloc_free(config->token_file);
+		config->token_file = NULL;
+		return 0;
+	}
+	config->source = alloc_string("in-cluster");
+	config->in_cluster = true;
+	config->ca_file = alloc_format("%s/ca.crt", folder);
+	config->server = alloc_format(strchr(host, ':') ? "https://[%s]:%s" : "https://%s:%s", host, port);
+	if (!config->namespace)
+		read_namespace(config, folder);
+	if (check_server(config, err))
+		return err_prefix(err, "KUBERNETES_SERVICE_HOST and _PORT");
+	return 1;
+}
+
+static char *home_path(void)
+{
+	const char *home = given_environment("HOME");
+	if (!home) {
+		const struct passwd *user = getpwuid(getuid());
+		home = user && user->pw_dir ? user->pw_dir : "/";
+	}
+	return alloc_format("%s/.kube/config", home);
+}
+
+static int nothing_found(const char *home, bool named_context, struct err *err)
+{
+	const char *pod = "this is no pod";
+	if (named_context)
+		pod = "a pod has no contexts";
+	else if (given_environment("KUBERNETES_SERVICE_HOST"))
+		pod = "there is no token";
+	return err_set(
+	    err, "",
+	    "no kubeconfig found: looked at $KUBECONFIG (not set), %s (%s) and %s (not there); give --kubeconfig FILE",
+	    service_account_folder(), pod, home);
+}
+
+/* Whoever names a context means a kubeconfig, so the pod's account is left out then. */
+static int try_defaults(struct config *config, const char *context, struct err *err)
+{
+	int result = context ? 0 : try_in_cluster(config, err);
+	if (result)
+		return result;
+	char *home = home_path();
+	result = try_files(config, home, context, err);
+	if (!result)
+		nothing_found(home, context != NULL, err);
+	alloc_free(home);
+	return result;
+}
+
+static int load(struct config *config, const struct config_options *options, struct err *err)
+{
+	const char *environment = given_environment("KUBECONFIG");
+	const char *context = options->context && *options->context ? options->context : NULL;
+	int result;
+	if (options->namespace && *options->namespace)
+		config->namespace = alloc_string(options->namespace);
+	if (options->kubeconfig && *options->kubeconfig) {
+		result = try_files(config, options->kubeconfig, context, err);
+		if (!result)
+			err_set(err, "", "no kubeconfig at %s; give --kubeconfig a file that exists",
+				options->kubeconfig);
+	} else if (environment) {
+		result = try_files(config, environment, context, err);
+		if (!result)
+			err_set(err, "",
+				"no kubeconfig at %s, which $KUBECONFIG names; correct it or give --kubeconfig FILE",
+				environment);
+	} else {
+		result = try_defaults(config, context, err);
+	}
+	return result == 1 ? 0 : -1;
+}
+
+struct config *config_load(const struct config_options *options, struct err *err)
+{
+	struct config *config = alloc_object(&config_type, sizeof(*config));
+	if (load(config, options, err)) {
+		config_free(config);
+		return NULL;
+	}
+	if (!config->namespace)
+		config->namespace = alloc_string("default");
+	return config;
+}
+
+void config_free(struct config *config)
+{
+	if (!config)
+		return;
+	char *const plain[] = {config->source,          config->context,  config->server,    config->namespace,
+			       config->tls_server_name, config->ca,       config->ca_file,   config->cert,
+			       config->cert_file,       config->key_file, config->token_file};
+	char *const secret[] = {config->key, config->token, config->username, config->password, config->proxy_url};
+	for (size_t i = 0; i < sizeof(plain) / sizeof(*plain); i++)
+		alloc_free(plain[i]);
+	for (size_t i = 0; i < sizeof(secret) / sizeof(*secret); i++)
+		secret_free(secret[i]);
+	alloc_object_free(&config_type, config);
+}

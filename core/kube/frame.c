@@ -1,0 +1,108 @@
+#include "kube/frame.h"
+
+#include "base/alloc.h"
+#include "json/piece.h"
+
+ALLOC_TYPE(frame_type, "frame");
+
+struct frame {
+	frame_fn on_event;
+	void *data;
+	struct piece piece;
+};
+
+static const char *const type_names[] = {
+    [FRAME_ADDED] = "ADDED",       [FRAME_MODIFIED] = "MODIFIED", [FRAME_DELETED] = "DELETED",
+    [FRAME_BOOKMARK] = "BOOKMARK", [FRAME_ERROR] = "ERROR",
+};
+
+struct frame *frame_new(size_t limit, frame_fn on_event, void *data)
+{
+	struct frame *frame = alloc_object(&frame_type, sizeof(*frame));
+	frame->on_event = on_event;
+	frame->data = data;
+	piece_init(&frame->piece, limit, "an event of the watch");
+	return frame;
+}
+
+void frame_free(struct frame *frame)
+{
+	if (!frame)
+		return;
+	piece_fini(&frame->piece);
+	alloc_object_free(&frame_type, frame);
+}
+
+static enum frame_type type_of(struct json_slice text)
+{
+	for (int type = FRAME_ADDED; type < FRAME_UNKNOWN; type++)
+		if (json_string_equals(text, type_names[type]))
+			return (enum frame_type)type;
+	return FRAME_UNKNOWN;
+}
+
+/* One walk over the members, since the object is most of the bytes. */
+static int tell(struct frame *frame, struct json_slice value, size_t offset, struct err *err)
+{
+	struct frame_event event = {.type = FRAME_UNKNOWN};
+	struct json_iter iter = json_iterate(value);
+	while (json_next(&iter)) {
+		if (json_string_equals(iter.key, "type"))
+			event.type_text = iter.value;
+		else if (json_string_equals(iter.key, "object"))
+			event.object = iter.value;
+	}
+	if (json_type(event.type_text) != JSON_STRING)
+		return err_set(err, "", "byte %zu: an event of the watch has no type", offset);
+	if (json_type(event.object) != JSON_OBJECT)
+		return err_set(err, "", "byte %zu: an event of the watch has no object", offset);
+	event.type = type_of(event.type_text);
+	return frame->on_event(frame->data, &event, err) ? -1 : 0;
+}
+
+static const char *skip_space(const char *at, const char *end)
+{
+	while (at < end && (*at == ' ' || *at == '\n' || *at == '\t' || *at == '\r'))
+		at++;
+	return at;
+}
+
+/* One event, or as much of it as there is. As piece_read. */
+static int step(struct frame *frame, const char **at, const char *end, struct err *err)
+{
+	struct piece *piece = &frame->piece;
+	struct json_slice value;
+	size_t offset = piece_is_open(piece) ? piece->held_at : piece_offset(piece, *at);
+	if (!piece_is_open(piece) && **at != '{')
+		return err_set(err, "", "byte %zu: expected '{', the start of an event", offset);
+	int got = piece_read(piece, at, end, &value, err);
+	if (got <= 0)
+		return got;
+	if (tell(frame, value, offset, err))
+		return -1;
+	piece_drop(piece);
+	return 1;
+}
+
+int frame_feed(struct frame *frame, const char *bytes, size_t length, struct err *err)
+{
+	const char *at = bytes, *end = bytes + length;
+	int moved = 1;
+	piece_begin(&frame->piece, bytes);
+	while (moved > 0) {
+		if (!piece_is_open(&frame->piece))
+			at = skip_space(at, end);
+		if (at == end)
+			break;
+		moved = step(frame, &at, end, err);
+	}
+	piece_end(&frame->piece, length);
+	return moved < 0 ? -1 : 0;
+}
+
+int frame_finish(const struct frame *frame, struct err *err)
+{
+	if (piece_is_open(&frame->piece))
+		return err_set(err, "", "the watch ended inside an event, at byte %zu", frame->piece.fed);
+	return 0;
+}

@@ -1,0 +1,466 @@
+#include "kube/request.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "kube/status.h"
+#include "kube/warning.h"
+#include "net/http.h"
+
+ALLOC_TYPE(request_type, "request");
+
+#define MOST_WAITS 10
+#define DEFAULT_LIMIT ((size_t)64 << 20) /* http's */
+#define SHORTEST 0.001                   /* a time-out of 0 would be none at all */
+
+#if defined(__x86_64__)
+#define ARCHITECTURE "amd64"
+#elif defined(__aarch64__)
+#define ARCHITECTURE "arm64"
+#else
+#error "an architecture without a name"
+#endif
+
+#define USER_AGENT "User-Agent: perilune/" PERILUNE_VERSION " (linux/" ARCHITECTURE ")"
+
+/* A request is in one of four states: waiting for a slot (node is in cluster->waiting), under way (http is not NULL),
+ * obeying Retry-After (wait is active), dead. A slot is held only while under way. */
+struct request {
+	struct cluster *cluster;
+	struct request_events events;
+	void *data;
+	char *method, *path, *url, *accept, *content_type, *body;
+	size_t body_length, limit;
+	bool stream, counted, write;
+	double timeout, deadline; /* both 0 for none; the latter on clock_now's scale */
+
+	struct http *http;
+	struct list node;
+	struct loop_timer wait, expiry; /* expiry is active while http, which knows the deadline itself, is NULL */
+	bool slot;
+	bool repeated;       /* after a 401 */
+	bool maybe_happened; /* an earlier try of this write has an unknown outcome */
+	bool dead;
+	unsigned waits, generation; /* generation: of the credentials that were sent */
+};
+
+static void send_request(struct request *request);
+
+void request_query_add(struct buf *query, const char *name, const char *value)
+{
+	const char *const parts[] = {query->length ? "&" : "", name, "=", value};
+	for (size_t i = 0; i < 4; i++) {
+		bool plain = i == 0 || i == 2;
+		for (const char *at = parts[i]; *at; at++) {
+			unsigned char c = (unsigned char)*at;
+			bool unreserved = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+					  (c && strchr("-._~", c));
+			if (plain || unreserved)
+				buf_append_char(query, (char)c);
+			else
+				buf_append_format(query, "%%%02X", (unsigned)c);
+		}
+	}
+}
+
+static bool is_write(const char *method)
+{
+	return strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0 && strcmp(method, "OPTIONS") != 0;
+}
+
+/* Leader election goes on in a dry run: it is how this process finds out whether it may act at all. */
+static bool is_lease(const char *path)
+{
+	char version[64], namespace[256], resource[64];
+	int end = -1;
+	if (sscanf(path, "/apis/coordination.k8s.io/%63[^/]/namespaces/%255[^/]/%n", version, namespace, &end) == 2 &&
+	    end > 0)
+		path += end;
+	else if (sscanf(path, "/apis/coordination.k8s.io/%63[^/]/%n", version, &end) == 1 && end > 0)
+		path += end;
+	else
+		return false;
+	return sscanf(path, "%63[^/]", resource) == 1 && !strcmp(resource, "leases");
+}
+
+static bool has_dry_run(const char *query)
+{
+	const char *at = query ? strstr(query, "dryRun=") : NULL;
+	return at && (at == query || at[-1] == '&');
+}
+
+static char *make_url(const struct cluster *cluster, const struct request_options *options)
+{
+	struct buf url;
+	const char *query = options->query && *options->query ? options->query : NULL;
+	buf_init(&url, 0);
+	buf_append_format(&url, "%s%s", cluster->config->server, options->path);
+	char sign = strchr(options->path, '?') ? '&' : '?';
+	if (query)
+		buf_append_format(&url, "%c%s", sign, query);
+	if (cluster->dry_run && is_write(options->method) && !has_dry_run(query) && !is_lease(options->path))
+		buf_append_format(&url, "%cdryRun=All", query ? '&' : sign);
+	return buf_take(&url);
+}
+
+static void free_request(void *object)
+{
+	struct request *request = object;
+	alloc_free(request->method);
+	alloc_free(request->path);
+	alloc_free(request->url);
+	alloc_free(request->accept);
+	alloc_free(request->content_type);
+	if (request->body)
+		explicit_bzero(request->body, request->body_length); /* may be a Secret */
+	alloc_free(request->body);
+	alloc_object_free(&request_type, request);
+}
+
+/* Gives the slot to the request that has waited longest. */
+static void release(struct request *request)
+{
+	struct cluster *cluster = request->cluster;
+	if (!request->slot)
+		return;
+	request->slot = false;
+	cluster->running--;
+	struct list *node = list_pop(&cluster->waiting);
+	if (!node)
+		return;
+	struct request *next = LIST_ENTRY(node, struct request, node);
+	next->slot = true;
+	cluster->running++;
+	send_request(next);
+}
+
+/* Ends all that could call back. The memory stays until the present drain has ended, since callers may be on the stack.
+ */
+static void kill_request(struct request *request)
+{
+	struct loop *loop = request->cluster->loop;
+	request->dead = true;
+	list_remove(&request->node);
+	loop_timer_stop(loop, &request->wait);
+	loop_timer_stop(loop, &request->expiry);
+	if (request->http)
+		http_cancel(request->http);
+	request->http = NULL;
+	loop_free_later(loop, free_request, request);
+	release(request);
+}
+
+/* Connections that were made with certificates of before are left alone by what starts from now on. */
+static void renew_connections(struct cluster *cluster)
+{
+	mux_retire(cluster->calls);
+	mux_retire(cluster->watches);
+}
+
+static void refresh_credentials(struct cluster *cluster)
+{
+	bool changed;
+	struct err err;
+	if (auth_refresh(cluster->auth, &changed, &err))
+		log_warn(NULL, "the credentials for %s stay as they were: %s", cluster->config->server, err.message);
+	if (changed)
+		renew_connections(cluster);
+}
+
+/* True when there are other credentials than those that the server refused. */
+static bool have_better_credentials(struct request *request)
+{
+	struct cluster *cluster = request->cluster;
+	if (auth_generation(cluster->auth) != request->generation)
+		return true;
+	struct http_tls *before = auth_tls(cluster->auth);
+	bool better = auth_reject(cluster->auth);
+	if (auth_tls(cluster->auth) != before)
+		renew_connections(cluster);
+	return better;
+}
+
+static double time_left(const struct request *request)
+{
+	double left = request->deadline - clock_now();
+	return left > SHORTEST ? left : SHORTEST;
+}
+
+static void finish(struct request *request, const struct err *err, struct json_slice body)
+{
+	struct request_events events = request->events;
+	void *data = request->data;
+	kill_request(request);
+	events.on_done(data, err, body);
+}
+
+static const char *reach(const struct cluster *cluster)
+{
+	return cluster->config->proxy_url ? " through its proxy" : "";
+}
+
+/* Says where, and what to look at, around what libcurl or the server said. */
+static void explain_failure(const struct request *request, const struct http_result *result, struct err *err)
+{
+	const struct config *config = request->cluster->config;
+	const char *why = result->message ? result->message : "";
+	const struct err cause = *err;
+	size_t limit = request->limit ? request->limit : DEFAULT_LIMIT;
+	switch (result->failure) {
+	case HTTP_CONNECT:
+		err_set(err, cause.reason, "cannot reach %s%s: %s", config->server, reach(request->cluster), why);
+		break;
+	case HTTP_UNTRUSTED:
+		err_set(err, cause.reason,
+			"the certificate of %s is not trusted: %s; check certificate-authority of %s", config->server,
+			why, config->in_cluster ? "the service account" : config->source);
+		break;
+	case HTTP_TIMEOUT:
+		if (result->sent)
+			err_set(err, cause.reason, "%s did not answer %s %s in time", config->server, request->method,
+				request->path);
+		else
+			err_set(err, cause.reason, "cannot reach %s%s: no answer in time", config->server,
+				reach(request->cluster));
+		break;
+	case HTTP_TOO_LARGE:
+		err_set(err, cause.reason, "the answer to %s %s is larger than %zu bytes", request->method,
+			request->path, limit);
+		break;
+	case HTTP_BROKEN:
+		err_set(err, cause.reason, "the connection to %s broke during %s %s: %s", config->server,
+			request->method, request->path, why);
+		break;
+	default:
+		err_set(err, cause.reason, "%s %s: %s", request->method, request->path, why);
+	}
+	err->retryable = cause.retryable;
+	err->outcome_unknown = cause.outcome_unknown;
+}
+
+static void explain_answer(const struct request *request, const struct http_result *result, struct err *err)
+{
+	const struct config *config = request->cluster->config;
+	if (!status_is(status_body(result->body)))
+		err_prefix(err, "%s %s%s", request->method, config->server, request->path);
+	if (err->code != 401)
+		return;
+	char said[sizeof(err->message)];
+	snprintf(said, sizeof(said), "%s", err->message);
+	snprintf(err->message, sizeof(err->message), "%.400s: %.200s does not accept the credentials of %.300s", said,
+		 config->server, config->source);
+}
+
+static void on_wait_over(void *data);
+
+/* True when the server asks to come back and that is allowed: a create that failed with 5xx may have created. */
+static bool may_wait(const struct request *request, const struct http_result *result)
+{
+	double after = result->head.retry_after;
+	int code = result->head.status;
+	if (result->failure || after < 0 || request->waits == MOST_WAITS)
+		return false;
+	if (code != 429 && (code < 500 || !strcmp(request->method, "POST")))
+		return false;
+	return !request->deadline || clock_now() + after < request->deadline;
+}
+
+static void wait_for_server(struct request *request, const struct err *err, double seconds)
+{
+	struct loop *loop = request->cluster->loop;
+	request->waits++;
+	request->maybe_happened |= err->outcome_unknown;
+	loop_timer_start(loop, &request->wait, seconds);
+	if (request->deadline)
+		loop_timer_start(loop, &request->expiry, time_left(request));
+	release(request);
+	if (request->events.on_wait)
+		request->events.on_wait(request->data, err, seconds);
+}
+
+static void fail(struct request *request, const struct http_result *result)
+{
+	struct err err;
+	status_of_result(result, request->write, &err);
+	if (result->failure)
+		explain_failure(request, result, &err);
+	else
+		explain_answer(request, result, &err);
+	if (may_wait(request, result)) {
+		wait_for_server(request, &err, result->head.retry_after);
+		return;
+	}
+	err.outcome_unknown |= request->maybe_happened;
+	if (!result->failure && request->events.on_head)
+		request->events.on_head(request->data, &result->head);
+	if (!request->dead)
+		finish(request, &err, status_body(result->body));
+}
+
+/* The answer is handed on as JSON when that was asked for, so it must be: a web page of some proxy is none. */
+static void succeed(struct request *request, const struct http_result *result)
+{
+	const struct buf *body = result->body;
+	bool empty = request->stream || !body || !body->length;
+	struct json_slice json = empty ? (struct json_slice){NULL, 0} : status_body(body);
+	if (empty || json.data) {
+		finish(request, NULL, json);
+		return;
+	}
+	if (request->accept) {
+		finish(request, NULL, (struct json_slice){body->data, body->length});
+		return;
+	}
+	struct err why, err;
+	json_validate(body->data, body->length, &why);
+	err_set(&err, "Connection", "the answer to %s %s%s is no JSON but %s (%s); is this an API server?",
+		request->method, request->cluster->config->server, request->path,
+		*result->head.content_type ? result->head.content_type : "bytes", why.message);
+	err.outcome_unknown = request->write;
+	finish(request, &err, json);
+}
+
+static bool is_success(const struct http_head *head)
+{
+	return head->status >= 200 && head->status < 300;
+}
+
+static void on_done(void *data, const struct http_result *result)
+{
+	struct request *request = data;
+	request->http = NULL;
+	if (!result->failure && is_success(&result->head)) {
+		succeed(request, result);
+	} else if (!result->failure && result->head.status == 401 && !request->repeated &&
+		   have_better_credentials(request)) {
+		request->repeated = true;
+		send_request(request);
+	} else {
+		fail(request, result);
+	}
+}
+
+static void on_head(void *data, const struct http_head *head)
+{
+	struct request *request = data;
+	if (is_success(head) && request->events.on_head)
+		request->events.on_head(request->data, head);
+}
+
+static void on_chunk(void *data, const char *bytes, size_t length)
+{
+	struct request *request = data;
+	request->events.on_chunk(request->data, bytes, length);
+}
+
+static void on_warning(void *data, const char *text)
+{
+	struct request *request = data;
+	warning_log(&request->cluster->warnings, text);
+}
+
+static void send_request(struct request *request)
+{
+	static const struct http_events events = {on_head, on_chunk, on_warning, on_done};
+	struct cluster *cluster = request->cluster;
+	refresh_credentials(cluster);
+	request->generation = auth_generation(cluster->auth);
+	loop_timer_stop(cluster->loop, &request->expiry);
+	char accept[300], content_type[300];
+	const char *headers[5] = {USER_AGENT, accept};
+	size_t count = 2;
+	snprintf(accept, sizeof(accept), "Accept: %s", request->accept ? request->accept : "application/json");
+	if (request->body) {
+		const char *type = request->content_type ? request->content_type : "application/json";
+		snprintf(content_type, sizeof(content_type), "Content-Type: %s", type);
+		headers[count++] = content_type;
+	}
+	headers[count++] = auth_header(cluster->auth);
+	request->http = http_start(request->counted ? cluster->calls : cluster->watches,
+				   &(struct http_request){
+				       .method = request->method,
+				       .url = request->url,
+				       .headers = headers,
+				       .body = request->body,
+				       .body_length = request->body_length,
+				       .tls = auth_tls(cluster->auth),
+				       .proxy = cluster->config->proxy_url,
+				       .timeout = request->deadline ? time_left(request) : 0,
+				       .limit = request->limit,
+				       .stream = request->stream,
+				   },
+				   &events, request);
+}
+
+/* Takes a slot, or waits for one. */
+static void enter(struct request *request)
+{
+	struct cluster *cluster = request->cluster;
+	if (request->counted && cluster->running >= CLUSTER_CALLS) {
+		list_add_tail(&cluster->waiting, &request->node);
+		if (request->deadline)
+			loop_timer_start(cluster->loop, &request->expiry, time_left(request));
+		return;
+	}
+	request->slot = request->counted;
+	cluster->running += request->counted;
+	send_request(request);
+}
+
+static void on_wait_over(void *data)
+{
+	enter(data);
+}
+
+static void on_expiry(void *data)
+{
+	struct request *request = data;
+	struct err err;
+	err_set(&err, "Timeout", "%s %s was not sent within %g s: %s", request->method, request->path, request->timeout,
+		request->waits ? "the server asks to wait" : "too many requests are under way");
+	err.retryable = true;
+	err.outcome_unknown = request->maybe_happened;
+	finish(request, &err, (struct json_slice){NULL, 0});
+}
+
+struct request *request_start(struct cluster *cluster, const struct request_options *options,
+			      const struct request_events *events, void *data)
+{
+	struct request *request = alloc_object(&request_type, sizeof(*request));
+	request->cluster = cluster;
+	request->events = *events;
+	request->data = data;
+	request->method = alloc_string(options->method);
+	request->path = alloc_string(options->path);
+	request->url = make_url(cluster, options);
+	request->accept = alloc_string(options->accept);
+	request->content_type = alloc_string(options->content_type);
+	request->body = options->body ? alloc_text(options->body, options->body_length) : NULL;
+	request->body_length = options->body_length;
+	request->limit = options->limit;
+	request->stream = options->stream;
+	request->counted = options->list || !options->stream;
+	request->write = is_write(options->method);
+	request->timeout = options->timeout;
+	request->deadline = options->timeout > 0 ? clock_now() + options->timeout : 0;
+	list_init(&request->node);
+	loop_timer_init(&request->wait, on_wait_over, request);
+	loop_timer_init(&request->expiry, on_expiry, request);
+	enter(request);
+	return request;
+}
+
+void request_cancel(struct request *request)
+{
+	if (request && !request->dead)
+		kill_request(request);
+}
+
+double request_silence(const struct request *request)
+{
+	return request->http ? http_silence(request->http) : 0;
+}

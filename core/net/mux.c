@@ -1,0 +1,256 @@
+#include "net/mux.h"
+
+#include <pthread.h>
+
+#include <curl/curl.h>
+#include <ev.h>
+
+#include "base/alloc.h"
+#include "net/loop_ev.h"
+#include "net/mux_transfer.h"
+
+ALLOC_TYPE(mux_type, "mux");
+ALLOC_TYPE(pool_type, "mux_pool");
+ALLOC_TYPE(watch_type, "mux_watch");
+
+/* One curl multi. A retired one is replaced by the next as the mux's current, and is freed when its last transfer has
+ * gone. */
+struct mux_pool {
+	struct list node; /* in mux->pools */
+	struct mux *mux;
+	CURLM *multi;
+	ev_timer timeout;
+	struct list transfers;
+	unsigned running;
+	struct list watches;
+};
+
+struct mux {
+	struct loop *loop;
+	struct mux_options options;
+	struct list pools;
+	struct mux_pool *current; /* NULL: the next transfer makes one */
+};
+
+/* A socket of libcurl's. */
+struct watch {
+	struct list node; /* in its pool's watches */
+	ev_io watcher;
+	struct mux_pool *pool;
+};
+
+static void init_curl(void)
+{
+	curl_global_init(CURL_GLOBAL_DEFAULT);
+}
+
+static void collect_ends(struct mux_pool *pool)
+{
+	int left;
+	for (CURLMsg *message; (message = curl_multi_info_read(pool->multi, &left));) {
+		if (message->msg != CURLMSG_DONE)
+			continue;
+		CURLcode code = message->data.result;
+		struct mux_transfer *transfer;
+		curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &transfer);
+		transfer->on_end(transfer, code);
+	}
+}
+
+static void act(struct mux_pool *pool, curl_socket_t fd, int happened)
+{
+	int running;
+	curl_multi_socket_action(pool->multi, fd, happened, &running);
+	collect_ends(pool);
+}
+
+static void on_ready(struct ev_loop *ev, ev_io *watcher, int events)
+{
+	(void)ev;
+	struct watch *watch = watcher->data;
+	int happened = 0;
+	if (events & EV_READ)
+		happened |= CURL_CSELECT_IN;
+	if (events & EV_WRITE)
+		happened |= CURL_CSELECT_OUT;
+	if (events & EV_ERROR)
+		happened |= CURL_CSELECT_ERR;
+	act(watch->pool, watcher->fd, happened);
+}
+
+static void on_timeout(struct ev_loop *ev, ev_timer *watcher, int events)
+{
+	(void)ev, (void)events;
+	act(watcher->data, CURL_SOCKET_TIMEOUT, 0);
+}
+
+static void free_watch(void *object)
+{
+	alloc_object_free(&watch_type, object);
+}
+
+/* Freed later: this may run inside curl_multi_socket_action of this very socket's watcher. */
+static void forget_watch(struct mux_pool *pool, struct watch *watch)
+{
+	list_remove(&watch->node);
+	ev_io_stop(loop_ev(pool->mux->loop), &watch->watcher);
+	loop_free_later(pool->mux->loop, free_watch, watch);
+}
+
+static struct watch *watch_new(struct mux_pool *pool, curl_socket_t fd)
+{
+	struct watch *watch = alloc_object(&watch_type, sizeof(*watch));
+	watch->pool = pool;
+	list_init(&watch->node);
+	list_add_tail(&pool->watches, &watch->node);
+	ev_io_init(&watch->watcher, on_ready, fd, 0);
+	watch->watcher.data = watch;
+	curl_multi_assign(pool->multi, fd, watch);
+	return watch;
+}
+
+static int on_socket_wish(CURL *easy, curl_socket_t fd, int what, void *data, void *assigned)
+{
+	(void)easy;
+	struct mux_pool *pool = data;
+	struct ev_loop *ev = loop_ev(pool->mux->loop);
+	struct watch *watch = assigned;
+	if (what == CURL_POLL_REMOVE) {
+		if (watch)
+			forget_watch(pool, watch);
+		curl_multi_assign(pool->multi, fd, NULL);
+		return 0;
+	}
+	if (!watch)
+		watch = watch_new(pool, fd);
+	int events = (what & CURL_POLL_IN ? EV_READ : 0) | (what & CURL_POLL_OUT ? EV_WRITE : 0);
+	ev_io_stop(ev, &watch->watcher);
+	ev_io_set(&watch->watcher, fd, events);
+	ev_io_start(ev, &watch->watcher);
+	return 0;
+}
+
+/* libcurl says a time-out once and does not repeat it when it is told of it too early; hence the millisecond, and a
+ * timer that repeats until libcurl sets another. */
+static int on_timeout_wish(CURLM *multi, long milliseconds, void *data)
+{
+	(void)multi;
+	struct mux_pool *pool = data;
+	struct ev_loop *ev = loop_ev(pool->mux->loop);
+	ev_timer_stop(ev, &pool->timeout);
+	if (milliseconds < 0)
+		return 0;
+	ev_now_update(ev);
+	double after = milliseconds ? ((double)milliseconds + 1) / 1000 : 0;
+	ev_timer_set(&pool->timeout, after, after > 0 ? after : 0.001);
+	ev_timer_start(ev, &pool->timeout);
+	return 0;
+}
+
+static struct mux_pool *pool_new(struct mux *mux)
+{
+	struct mux_pool *pool = alloc_object(&pool_type, sizeof(*pool));
+	pool->mux = mux;
+	list_init(&pool->node);
+	list_add_tail(&mux->pools, &pool->node);
+	list_init(&pool->transfers);
+	list_init(&pool->watches);
+	ev_timer_init(&pool->timeout, on_timeout, 0, 0);
+	pool->timeout.data = pool;
+	pool->multi = curl_multi_init();
+	curl_multi_setopt(pool->multi, CURLMOPT_SOCKETFUNCTION, on_socket_wish);
+	curl_multi_setopt(pool->multi, CURLMOPT_SOCKETDATA, pool);
+	curl_multi_setopt(pool->multi, CURLMOPT_TIMERFUNCTION, on_timeout_wish);
+	curl_multi_setopt(pool->multi, CURLMOPT_TIMERDATA, pool);
+	curl_multi_setopt(pool->multi, CURLMOPT_PIPELINING, CURLPIPE_MULTIPLEX);
+	curl_multi_setopt(pool->multi, CURLMOPT_MAX_CONCURRENT_STREAMS, (long)mux->options.max_streams);
+	curl_multi_setopt(pool->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, (long)mux->options.max_connections);
+	return pool;
+}
+
+static void pool_free(struct mux_pool *pool)
+{
+	curl_multi_cleanup(pool->multi);
+	for (struct list *node; (node = list_pop(&pool->watches));)
+		forget_watch(pool, LIST_ENTRY(node, struct watch, node));
+	ev_timer_stop(loop_ev(pool->mux->loop), &pool->timeout);
+	list_remove(&pool->node);
+	alloc_object_free(&pool_type, pool);
+}
+
+struct mux *mux_new(struct loop *loop, const struct mux_options *options)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	pthread_once(&once, init_curl);
+	struct mux *mux = alloc_object(&mux_type, sizeof(*mux));
+	mux->loop = loop;
+	mux->options = *options;
+	list_init(&mux->pools);
+	return mux;
+}
+
+void mux_free(struct mux *mux)
+{
+	LIST_EACH (&mux->pools, node) {
+		pool_free(LIST_ENTRY(node, struct mux_pool, node));
+	}
+	alloc_object_free(&mux_type, mux);
+}
+
+struct loop *mux_loop(struct mux *mux)
+{
+	return mux->loop;
+}
+
+static void free_when_unused(struct mux_pool *pool)
+{
+	if (pool != pool->mux->current && !pool->running)
+		pool_free(pool);
+}
+
+void mux_retire(struct mux *mux)
+{
+	struct mux_pool *pool = mux->current;
+	mux->current = NULL;
+	if (pool)
+		free_when_unused(pool);
+}
+
+unsigned mux_running(const struct mux *mux)
+{
+	unsigned running = 0;
+	LIST_EACH (&mux->pools, node) {
+		running += LIST_ENTRY(node, struct mux_pool, node)->running;
+	}
+	return running;
+}
+
+void mux_add(struct mux *mux, struct mux_transfer *transfer)
+{
+	if (!mux->current)
+		mux->current = pool_new(mux);
+	struct mux_pool *pool = mux->current;
+	transfer->pool = pool;
+	list_add_tail(&pool->transfers, &transfer->node);
+	pool->running++;
+	curl_easy_setopt(transfer->easy, CURLOPT_PRIVATE, transfer);
+	if (curl_multi_add_handle(pool->multi, transfer->easy))
+		transfer->on_end(transfer, CURLE_FAILED_INIT);
+}
+
+void mux_remove(struct mux_transfer *transfer)
+{
+	struct mux_pool *pool = transfer->pool;
+	if (!pool)
+		return;
+	transfer->pool = NULL;
+	curl_multi_remove_handle(pool->multi, transfer->easy);
+	list_remove(&transfer->node);
+	pool->running--;
+	free_when_unused(pool);
+}
+
+struct list *mux_siblings(const struct mux_transfer *transfer)
+{
+	return &transfer->pool->transfers;
+}

@@ -1,0 +1,284 @@
+#include "net/server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <microhttpd.h>
+
+#include "base/alloc.h"
+
+ALLOC_TYPE(server_type, "server");
+
+#define CONNECTIONS 64
+#define IDLE_SECONDS 15
+#define CONNECTION_MEMORY ((size_t)16 << 10) /* for the head of a request; more is answered with 431 */
+#define LOOP_SECONDS 1.0
+#define LOOP_SLICE 0.1 /* the wait for the loop is cut in pieces, so that server_free does not wait for it */
+
+struct server {
+	struct loop *loop;
+	const struct server_page *pages;
+	void *data;
+	struct MHD_Daemon *daemon;
+	int port;
+	atomic_bool closing;
+};
+
+static const char *query_value(void *request, const char *name)
+{
+	const char *value = NULL;
+	size_t length;
+	if (MHD_lookup_connection_value_n(request, MHD_GET_ARGUMENT_KIND, name, strlen(name), &value, &length) !=
+	    MHD_YES)
+		return NULL;
+	return value ? value : "";
+}
+
+static enum MHD_Result send_answer(struct MHD_Connection *connection, struct server_answer *answer)
+{
+	struct MHD_Response *response = MHD_create_response_from_buffer(
+	    answer->body.length, (void *)(uintptr_t)buf_text(&answer->body), MHD_RESPMEM_MUST_COPY);
+	buf_fini(&answer->body);
+	if (!response)
+		return MHD_NO;
+	MHD_add_response_header(response, "Content-Type", answer->content_type);
+	MHD_add_response_header(response, "Cache-Control", "no-store");
+	if (answer->status == MHD_HTTP_METHOD_NOT_ALLOWED)
+		MHD_add_response_header(response, "Allow", "GET, HEAD");
+	enum MHD_Result result = MHD_queue_response(connection, (unsigned)answer->status, response);
+	MHD_destroy_response(response);
+	return result;
+}
+
+static void answer_init(struct server_answer *answer)
+{
+	answer->status = MHD_HTTP_OK;
+	answer->content_type = "text/plain; charset=utf-8";
+	buf_init(&answer->body, 0);
+}
+
+static void answer_plain(struct server_answer *answer, int status, const char *text)
+{
+	answer->status = status;
+	buf_append_format(&answer->body, "%s\n", text);
+}
+
+struct making {
+	struct server *server;
+	const struct server_page *page;
+	struct MHD_Connection *connection;
+	struct server_answer *answer;
+};
+
+static void make(void *data)
+{
+	struct making *making = data;
+	making->page->make(making->server->data, query_value, making->connection, making->answer);
+}
+
+static void make_on_loop(struct making *making)
+{
+	for (double waited = 0; waited < LOOP_SECONDS && !atomic_load(&making->server->closing); waited += LOOP_SLICE)
+		if (loop_call(making->server->loop, make, making, LOOP_SLICE) == 0)
+			return;
+	answer_plain(making->answer, MHD_HTTP_SERVICE_UNAVAILABLE, "the event loop is busy");
+}
+
+static const struct server_page *find_page(const struct server *server, const char *path)
+{
+	for (const struct server_page *page = server->pages; page->path; page++)
+		if (strcmp(page->path, path) == 0)
+			return page;
+	return NULL;
+}
+
+static void make_answer(struct server *server, struct MHD_Connection *connection, const char *path, const char *method,
+			struct server_answer *answer)
+{
+	const struct server_page *page = find_page(server, path);
+	struct making making = {server, page, connection, answer};
+	if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
+		answer_plain(answer, MHD_HTTP_METHOD_NOT_ALLOWED, "GET and HEAD only");
+	else if (!page)
+		answer_plain(answer, MHD_HTTP_NOT_FOUND, "no such page");
+	else if (page->threaded)
+		make(&making);
+	else
+		make_on_loop(&making);
+}
+
+/* Called once for the head and again at the end of the request, when an answer may be sent. A body is read and dropped.
+ */
+static enum MHD_Result on_request(void *data, struct MHD_Connection *connection, const char *path, const char *method,
+				  const char *version, const char *body, size_t *body_length, void **state)
+{
+	static int head_seen;
+	(void)version, (void)body;
+	if (!*state) {
+		*state = &head_seen;
+		return MHD_YES;
+	}
+	if (*body_length) {
+		*body_length = 0;
+		return MHD_YES;
+	}
+	struct server_answer answer;
+	answer_init(&answer);
+	make_answer(data, connection, path, method, &answer);
+	return send_answer(connection, &answer);
+}
+
+/* libmicrohttpd would write to stderr, past the log. */
+static void on_log(void *data, const char *format, va_list arguments)
+{
+	(void)data, (void)format, (void)arguments;
+}
+
+/* host and port point into room. */
+static int split_address(const char *address, char *room, size_t size, const char **host, const char **port)
+{
+	char *colon, *bracket;
+	if (strlen(address) >= size)
+		return -1;
+	strcpy(room, address);
+	if (!(colon = strrchr(room, ':')) || !colon[1] || strspn(colon + 1, "0123456789") != strlen(colon + 1) ||
+	    atol(colon + 1) > 65535)
+		return -1;
+	*colon = '\0';
+	*port = colon + 1;
+	*host = room;
+	if (*room == '[') {
+		if (!(bracket = strchr(room, ']')) || bracket[1])
+			return -1;
+		*bracket = '\0';
+		*host = room + 1;
+	} else if (strchr(room, ':')) {
+		return -1;
+	}
+	return 0;
+}
+
+static int open_socket(const struct addrinfo *where)
+{
+	int fd = socket(where->ai_family, where->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, where->ai_protocol),
+	    on = 1, off = 0;
+	if (fd < 0)
+		return -1;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (where->ai_family == AF_INET6)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+	if (bind(fd, where->ai_addr, where->ai_addrlen) == 0 && listen(fd, SOMAXCONN) == 0)
+		return fd;
+	int failure = errno;
+	close(fd);
+	errno = failure;
+	return -1;
+}
+
+/* The first that works. For ":8080" that is the IPv6 one where the system has IPv6, and it takes IPv4 too. */
+static int open_first(const struct addrinfo *list, int family)
+{
+	int fd = -1;
+	for (const struct addrinfo *where = list; where && fd < 0; where = where->ai_next)
+		if (family == AF_UNSPEC || where->ai_family == family)
+			fd = open_socket(where);
+	return fd;
+}
+
+static const char *advice(int failure)
+{
+	switch (failure) {
+	case EADDRINUSE:
+		return "address already in use";
+	case EACCES:
+		return "not permitted; ports below 1024 need a privilege";
+	case EADDRNOTAVAIL:
+		return "not an address of this machine";
+	default:
+		return strerror(failure);
+	}
+}
+
+static int listen_on(const char *address, struct err *err)
+{
+	char room[300];
+	const char *host, *port;
+	struct addrinfo hints = {.ai_flags = AI_PASSIVE, .ai_socktype = SOCK_STREAM}, *list;
+	if (split_address(address, room, sizeof(room), &host, &port))
+		return err_set(err, "", "--listen %s: not ADDR:PORT (such as 127.0.0.1:8080, :8080 or [::1]:8080)",
+			       address);
+	int code = getaddrinfo(*host ? host : NULL, port, &hints, &list);
+	if (code)
+		return err_set(err, "", "--listen %s: %s; choose another with --listen ADDR:PORT or off", address,
+			       gai_strerror(code));
+	int fd = *host ? -1 : open_first(list, AF_INET6);
+	if (fd < 0)
+		fd = open_first(list, AF_UNSPEC);
+	int failure = errno;
+	freeaddrinfo(list);
+	if (fd < 0)
+		return err_set(err, "", "--listen %s: %s; choose another with --listen ADDR:PORT or off", address,
+			       advice(failure));
+	return fd;
+}
+
+static int port_of(int fd)
+{
+	struct sockaddr_storage address;
+	socklen_t length = sizeof(address);
+	getsockname(fd, (struct sockaddr *)&address, &length);
+	return ntohs(address.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&address)->sin6_port
+						   : ((struct sockaddr_in *)&address)->sin_port);
+}
+
+/* A thread for each connection: one that waits for the loop holds up no other, least of all the page that says that the
+ * loop stalls. */
+static struct MHD_Daemon *start_daemon(struct server *server, int fd)
+{
+	return MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION | MHD_USE_AUTO |
+				    MHD_USE_ERROR_LOG | MHD_USE_ITC,
+				0, NULL, NULL, on_request, server, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
+				MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS,
+				MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
+				MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY, MHD_OPTION_END);
+}
+
+struct server *server_new(struct loop *loop, const char *address, const struct server_page *pages, void *data,
+			  struct err *err)
+{
+	int fd = listen_on(address, err);
+	if (fd < 0)
+		return NULL;
+	struct server *server = alloc_object(&server_type, sizeof(*server));
+	server->loop = loop;
+	server->pages = pages;
+	server->data = data;
+	server->port = port_of(fd);
+	server->daemon = start_daemon(server, fd);
+	if (!server->daemon) {
+		err_set(err, "", "--listen %s: the HTTP server could not start its thread", address);
+		close(fd);
+		alloc_object_free(&server_type, server);
+		return NULL;
+	}
+	return server;
+}
+
+void server_free(struct server *server)
+{
+	atomic_store(&server->closing, true);
+	MHD_stop_daemon(server->daemon);
+	alloc_object_free(&server_type, server);
+}
+
+int server_port(const struct server *server)
+{
+	return server->port;
+}

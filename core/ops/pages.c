@@ -1,0 +1,43 @@
+#include "ops/pages.h"
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "ops/health.h"
+#include "ops/status.h"
+
+ALLOC_TYPE(pages_type, "pages");
+
+/* Beyond what a script is allowed anyway; well below the 30 s after which the kubelet's default liveness probe restarts
+ * a container. */
+#define PATIENCE 10
+
+static const struct server_page table[] = {
+    {"/healthz", true, health_live}, {"/livez", true, health_live}, {"/readyz", false, health_ready},
+    {"/status", false, status_page}, {NULL, false, NULL},
+};
+
+struct pages *pages_new(struct loop *loop, struct host *host, const char *address, double time_limit, struct err *err)
+{
+	struct pages *pages = alloc_object(&pages_type, sizeof(*pages));
+	pages->loop = loop;
+	pages->host = host;
+	pages->patience = PATIENCE + time_limit;
+	pages->server = server_new(loop, address, table, pages, err);
+	if (!pages->server) {
+		pages_free(pages);
+		return NULL;
+	}
+	char *port = alloc_format("%d", server_port(pages->server));
+	log_info(LOG_FIELDS({"address", address}, {"port", port}), "listening");
+	alloc_free(port);
+	return pages;
+}
+
+void pages_free(struct pages *pages)
+{
+	if (!pages)
+		return;
+	if (pages->server)
+		server_free(pages->server);
+	alloc_object_free(&pages_type, pages);
+}

@@ -1,0 +1,260 @@
+#include "script/bind.h"
+
+#include <lauxlib.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/suggest.h"
+#include "script/host_private.h"
+#include "script/value.h"
+
+static char err_key; /* registry key of the err metatable */
+
+static void push_err_metatable(lua_State *L)
+{
+	lua_pushlightuserdata(L, &err_key);
+	lua_rawget(L, LUA_REGISTRYINDEX);
+}
+
+static int l_err_tostring(lua_State *L)
+{
+	lua_getfield(L, 1, "reason");
+	lua_getfield(L, 1, "message");
+	const char *reason = lua_tostring(L, -2), *message = lua_tostring(L, -1);
+	lua_pushfstring(L, "%s%s%s", reason ? reason : "", reason && message ? ": " : "", message ? message : "");
+	return 1;
+}
+
+static void open_err(lua_State *L)
+{
+	lua_createtable(L, 0, 2);
+	lua_pushcfunction(L, l_err_tostring);
+	lua_setfield(L, -2, "__tostring");
+	lua_pushliteral(L, "err");
+	lua_setfield(L, -2, "__metatable");
+	lua_pushlightuserdata(L, &err_key);
+	lua_insert(L, -2);
+	lua_rawset(L, LUA_REGISTRYINDEX);
+}
+
+void bind_err_push(lua_State *L, const struct err *err, struct json_slice causes)
+{
+	lua_createtable(L, 0, 7);
+	if (err->code) {
+		lua_pushinteger(L, err->code);
+		lua_setfield(L, -2, "code");
+	}
+	if (*err->reason) {
+		lua_pushstring(L, err->reason);
+		lua_setfield(L, -2, "reason");
+	}
+	lua_pushstring(L, err->message);
+	lua_setfield(L, -2, "message");
+	if (err->retry_after >= 0) {
+		lua_pushnumber(L, err->retry_after);
+		lua_setfield(L, -2, "retry_after");
+	}
+	lua_pushboolean(L, err->retryable);
+	lua_setfield(L, -2, "retryable");
+	lua_pushboolean(L, err->outcome_unknown);
+	lua_setfield(L, -2, "outcome_unknown");
+	if (causes.data) {
+		value_push(L, causes);
+		lua_setfield(L, -2, "causes");
+	}
+	push_err_metatable(L);
+	lua_setmetatable(L, -2);
+}
+
+static bool is_err(lua_State *L, int index)
+{
+	if (!lua_istable(L, index) || !lua_getmetatable(L, index))
+		return false;
+	push_err_metatable(L);
+	bool same = lua_rawequal(L, -1, -2);
+	lua_pop(L, 2);
+	return same;
+}
+
+static const char *raw_string(lua_State *L, int index, const char *name)
+{
+	lua_pushstring(L, name);
+	lua_rawget(L, index);
+	const char *text = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
+	lua_pop(L, 1);
+	return text; /* the table keeps it alive */
+}
+
+bool bind_err_read(lua_State *L, int index, struct err *out)
+{
+	if (index < 0)
+		index = lua_gettop(L) + index + 1;
+	if (!is_err(L, index))
+		return false;
+	const char *reason = raw_string(L, index, "reason"), *message = raw_string(L, index, "message");
+	err_set(out, reason ? reason : "", "%s%s%s", reason ? reason : "", reason ? ": " : "", message ? message : "");
+	lua_pushliteral(L, "code");
+	lua_rawget(L, index);
+	out->code = (int)lua_tointeger(L, -1);
+	lua_pop(L, 1);
+	return true;
+}
+
+/* --- options --- */
+
+void bind_check_options(lua_State *L, int index, const char *what, const char *const *known)
+{
+	luaL_checktype(L, index, LUA_TTABLE);
+	for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1)) {
+		if (lua_type(L, -2) != LUA_TSTRING)
+			luaL_error(L, "%s: options have names, such as %s = …", what, known[0]);
+		const char *name = lua_tostring(L, -2);
+		struct suggest suggest;
+		suggest_init(&suggest, name);
+		const char *const *one = known;
+		for (; *one && strcmp(*one, name) != 0; one++)
+			suggest_offer(&suggest, *one);
+		if (*one)
+			continue;
+		if (suggest.best)
+			luaL_error(L, "%s: unknown option '%s', did you mean '%s'?", what, name, suggest.best);
+		luaL_error(L, "%s: unknown option '%s'", what, name);
+	}
+}
+
+static int option(lua_State *L, int index, const char *name, int type)
+{
+	lua_getfield(L, index, name);
+	int found = lua_type(L, -1);
+	if (found != LUA_TNIL && found != type)
+		luaL_error(L, "option '%s' must be a %s, not a %s", name, lua_typename(L, type), lua_typename(L, found));
+	return found;
+}
+
+const char *bind_string_option(lua_State *L, int index, const char *name)
+{
+	option(L, index, name, LUA_TSTRING);
+	const char *text = lua_tostring(L, -1);
+	lua_pop(L, 1);
+	return text;
+}
+
+double bind_number_option(lua_State *L, int index, const char *name, double fallback)
+{
+	double number = option(L, index, name, LUA_TNUMBER) == LUA_TNIL ? fallback : lua_tonumber(L, -1);
+	if (!(number >= 0 && number < 1e15))
+		luaL_error(L, "option '%s' must be a number from 0 on", name);
+	lua_pop(L, 1);
+	return number;
+}
+
+bool bind_bool_option(lua_State *L, int index, const char *name, bool fallback)
+{
+	bool value = option(L, index, name, LUA_TBOOLEAN) == LUA_TNIL ? fallback : lua_toboolean(L, -1);
+	lua_pop(L, 1);
+	return value;
+}
+
+int bind_function(lua_State *L, int index, const char *what)
+{
+	if (!lua_isfunction(L, index))
+		return luaL_error(L, "%s takes a function, not a %s", what, luaL_typename(L, index));
+	lua_pushvalue(L, index);
+	return luaL_ref(L, LUA_REGISTRYINDEX);
+}
+
+/* --- types --- */
+
+static int l_unknown_method(lua_State *L)
+{
+	lua_pushvalue(L, 2);
+	lua_rawget(L, lua_upvalueindex(1));
+	if (!lua_isnil(L, -1))
+		return 1;
+	const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : luaL_typename(L, 2);
+	return luaL_error(L, "%s has no '%s'", lua_tostring(L, lua_upvalueindex(2)), name);
+}
+
+void bind_type(lua_State *L, const char *type, const char *name, const luaL_Reg *methods, lua_CFunction gc, lua_CFunction to_string)
+{
+	luaL_newmetatable(L, type);
+	lua_newtable(L);
+	luaL_register(L, NULL, methods);
+	lua_pushstring(L, name);
+	lua_pushcclosure(L, l_unknown_method, 2);
+	lua_setfield(L, -2, "__index");
+	lua_pushstring(L, name);
+	lua_setfield(L, -2, "__metatable");
+	if (gc) {
+		lua_pushcfunction(L, gc);
+		lua_setfield(L, -2, "__gc");
+	}
+	if (to_string) {
+		lua_pushcfunction(L, to_string);
+		lua_setfield(L, -2, "__tostring");
+	}
+	lua_pop(L, 1);
+}
+
+/* --- the module --- */
+
+static int l_unknown_name(lua_State *L)
+{
+	return luaL_error(L, "perilune has no '%s'", lua_tostring(L, 2) ? lua_tostring(L, 2) : luaL_typename(L, 2));
+}
+
+static int l_closed(lua_State *L)
+{
+	return luaL_error(L, "the perilune module can't be changed");
+}
+
+/* What scripts get is an empty table over the real one, so that a misspelt name and an assignment are errors. */
+static void close_module(lua_State *L)
+{
+	lua_createtable(L, 0, 1);
+	lua_pushcfunction(L, l_unknown_name);
+	lua_setfield(L, -2, "__index");
+	lua_setmetatable(L, -2);
+	lua_newtable(L);
+	lua_createtable(L, 0, 3);
+	lua_pushvalue(L, -3);
+	lua_setfield(L, -2, "__index");
+	lua_pushcfunction(L, l_closed);
+	lua_setfield(L, -2, "__newindex");
+	lua_pushliteral(L, "perilune");
+	lua_setfield(L, -2, "__metatable");
+	lua_setmetatable(L, -2);
+	lua_remove(L, -2);
+}
+
+/* config: --set's key=value pairs, as text. */
+static void push_config(lua_State *L)
+{
+	struct state *state = state_of(L);
+	lua_newtable(L);
+	const char *const *settings = state->host ? host_get_options(state->host)->settings : NULL;
+	for (; settings && *settings; settings++) {
+		const char *equals = strchr(*settings, '=');
+		lua_pushlstring(L, *settings, (size_t)(equals - *settings));
+		lua_pushstring(L, equals + 1);
+		lua_rawset(L, -3);
+	}
+}
+
+void bind_open(lua_State *L)
+{
+	static void (*const parts[])(lua_State *) = {bind_json_open,	bind_log_open,	   bind_time_open, bind_client_open,
+						     bind_informer_open, bind_factory_open, bind_event_open};
+	value_open(L);
+	open_err(L);
+	lua_newtable(L);
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+		parts[i](L);
+	push_config(L);
+	lua_setfield(L, -2, "config");
+	close_module(L);
+	lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
+	lua_insert(L, -2);
+	lua_setfield(L, -2, "perilune");
+	lua_pop(L, 1);
+}

@@ -1,0 +1,48 @@
+/* bind: what `require "perilune"` is. One C file for each part of it, each with its luaL_Reg at the foot and a row in bind.c. */
+#ifndef PERILUNE_SCRIPT_BIND_H
+#define PERILUNE_SCRIPT_BIND_H
+
+#include <lauxlib.h>
+#include <lua.h>
+
+#include "base/err.h"
+#include "json/scan.h"
+#include "script/script.h"
+
+/* Builds the module and puts it into package.loaded.perilune. Inside call_plain. */
+void bind_open(lua_State *L);
+
+/* Each adds its names to the module's table, which is on top of the stack. */
+void bind_log_open(lua_State *L);
+void bind_json_open(lua_State *L);
+void bind_time_open(lua_State *L);
+void bind_client_open(lua_State *L);
+void bind_informer_open(lua_State *L);
+void bind_factory_open(lua_State *L);
+void bind_event_open(lua_State *L);
+
+/* The err table of the API contract; causes: an array slice or .data NULL. Pushes one value. */
+void bind_err_push(lua_State *L, const struct err *err, struct json_slice causes);
+/* Whether the value at index is such a table; then out is filled from it. */
+bool bind_err_read(lua_State *L, int index, struct err *out);
+
+/* The event argument of a handler; takes references of its own. */
+void bind_event_push(lua_State *L, const struct notification *notification);
+
+/* Pushes the object, or only what lies at paths when count is not 0. */
+void bind_object_push(lua_State *L, const struct object *object, struct json_path *const *paths, size_t count);
+
+/* An informer's handle for this script. factory is whose it is. */
+void bind_informer_push(lua_State *L, struct script_factory *factory, int options);
+
+/* Argument checking with errors that name the option. Tables of options are closed: an unknown name is an error with the nearest known one. */
+void bind_check_options(lua_State *L, int index, const char *what, const char *const *known);
+const char *bind_string_option(lua_State *L, int index, const char *name);   /* NULL when nil; borrowed from the table */
+double bind_number_option(lua_State *L, int index, const char *name, double fallback);
+bool bind_bool_option(lua_State *L, int index, const char *name, bool fallback);
+/* Registers a userdata type with these methods; other names on it are errors. gc and to_string may be NULL. */
+void bind_type(lua_State *L, const char *type, const char *name, const luaL_Reg *methods, lua_CFunction gc, lua_CFunction to_string);
+
+int bind_function(lua_State *L, int index, const char *what); /* a registry reference to the function there */
+
+#endif

@@ -1,0 +1,234 @@
+/* bind_client: one API call as a yielding function, and the module of calls (lua/perilune/client.lua) that is built on it. */
+#include <lauxlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "kube/discovery.h"
+#include "kube/request.h"
+#include "kube/status.h"
+#include "script/bind.h"
+#include "script/host_private.h"
+#include "script/library.h"
+#include "script/task.h"
+#include "script/value.h"
+
+ALLOC_TYPE(call_type, "API call");
+
+#define DEFAULT_TIMEOUT 60 /* seconds; controller-runtime and client-go have none, kubectl none: a script should not hang for ever */
+
+struct api_call {
+	struct task *task;
+	struct cluster *cluster;
+	struct discovery_lookup *lookup; /* while the kind is looked up */
+	struct request *request;         /* while the server is asked */
+	char *method, *api_version, *kind, *namespace, *name, *subresource, *content_type;
+	struct buf query, body;
+	double timeout;
+};
+
+static void free_call(struct api_call *call)
+{
+	char *texts[] = {call->method, call->api_version, call->kind,	     call->namespace,
+			 call->name,   call->subresource, call->content_type};
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+		alloc_free(texts[i]);
+	buf_fini(&call->query);
+	buf_fini(&call->body);
+	alloc_object_free(&call_type, call);
+}
+
+static void on_cancel(void *data)
+{
+	struct api_call *call = data;
+	if (call->lookup)
+		discovery_cancel(call->lookup);
+	if (call->request)
+		request_cancel(call->request);
+	free_call(call);
+}
+
+struct answer {
+	const struct err *err;
+	struct json_slice body;
+};
+
+static int push_answer(lua_State *L, void *data)
+{
+	const struct answer *answer = data;
+	if (!answer->err) {
+		value_push(L, answer->body);
+		return 1;
+	}
+	lua_pushnil(L);
+	bind_err_push(L, answer->err, status_causes(answer->body));
+	return 2;
+}
+
+static void finish(struct api_call *call, const struct err *err, struct json_slice body)
+{
+	struct task *task = call->task;
+	struct answer answer = {err, body};
+	free_call(call);
+	task_wake(task, push_answer, &answer);
+}
+
+static void on_done(void *data, const struct err *err, struct json_slice body)
+{
+	struct api_call *call = data;
+	call->request = NULL;
+	finish(call, err, body);
+}
+
+static const struct request_events events = {.on_done = on_done};
+
+static int check_namespace(const struct api_call *call, const struct resource *resource, struct err *err)
+{
+	bool collection = !call->name && strcmp(call->method, "GET") == 0;
+	if (resource->namespaced && !call->namespace && !collection)
+		return err_set(err, "BadRequest", "%s %s is namespaced: give a namespace", call->api_version, resource->kind);
+	return 0;
+}
+
+static void start_request(struct api_call *call, const struct resource *resource)
+{
+	struct buf path;
+	buf_init(&path, 0);
+	resource_path(resource, resource->namespaced ? call->namespace : NULL, call->name, call->subresource, &path);
+	struct request_options options = {.method = call->method,
+					  .path = buf_text(&path),
+					  .query = call->query.length ? buf_text(&call->query) : NULL,
+					  .content_type = call->content_type,
+					  .body = call->body.length ? call->body.data : NULL,
+					  .body_length = call->body.length,
+					  .timeout = call->timeout};
+	call->request = request_start(call->cluster, &options, &events, call);
+	buf_fini(&path);
+}
+
+static void on_found(void *data, const struct resource *resource, const struct err *err)
+{
+	struct api_call *call = data;
+	struct err misuse;
+	call->lookup = NULL;
+	if (!err && check_namespace(call, resource, &misuse) < 0)
+		err = &misuse;
+	if (err)
+		finish(call, err, (struct json_slice){NULL, 0});
+	else
+		start_request(call, resource);
+}
+
+static char *copy_option(lua_State *L, const char *name)
+{
+	return alloc_string(bind_string_option(L, 1, name));
+}
+
+/* Every option is checked here, before the first C resource exists. */
+static void check_call(lua_State *L)
+{
+	static const char *const strings[] = {"method", "namespace", "name", "subresource", "content_type"};
+	for (size_t i = 0; i < sizeof(strings) / sizeof(*strings); i++)
+		bind_string_option(L, 1, strings[i]);
+	if (!bind_string_option(L, 1, "apiVersion") || !bind_string_option(L, 1, "kind"))
+		luaL_error(L, "a reference needs apiVersion and kind");
+	bind_number_option(L, 1, "timeout", DEFAULT_TIMEOUT);
+	lua_getfield(L, 1, "query");
+	luaL_checktype(L, -1, LUA_TTABLE);
+	for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1))
+		if (lua_type(L, -2) != LUA_TSTRING || lua_type(L, -1) != LUA_TSTRING)
+			luaL_error(L, "query: names and values are strings");
+	lua_pop(L, 1);
+}
+
+static void encode_body(lua_State *L, struct buf *scratch)
+{
+	struct err err;
+	buf_reset(scratch);
+	lua_getfield(L, 1, "body");
+	if (!lua_isnil(L, -1) && value_encode(L, -1, scratch, &err) < 0)
+		luaL_error(L, "the object can't be sent: %s", err.message);
+	lua_pop(L, 1);
+}
+
+static void fill_query(lua_State *L, struct buf *query)
+{
+	lua_getfield(L, 1, "query");
+	for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1))
+		request_query_add(query, lua_tostring(L, -2), lua_tostring(L, -1));
+	lua_pop(L, 1);
+}
+
+static struct api_call *make_call(lua_State *L, struct task *task, struct cluster *cluster, const struct buf *body)
+{
+	struct api_call *call = alloc_object(&call_type, sizeof(*call));
+	call->task = task;
+	call->cluster = cluster;
+	call->method = copy_option(L, "method");
+	call->api_version = copy_option(L, "apiVersion");
+	call->kind = copy_option(L, "kind");
+	call->namespace = copy_option(L, "namespace");
+	call->name = copy_option(L, "name");
+	call->subresource = copy_option(L, "subresource");
+	call->content_type = copy_option(L, "content_type");
+	call->timeout = bind_number_option(L, 1, "timeout", DEFAULT_TIMEOUT);
+	buf_init(&call->query, 0);
+	buf_init(&call->body, 0);
+	fill_query(L, &call->query);
+	buf_append(&call->body, body->data, body->length);
+	return call;
+}
+
+/* request{ what=, method=, apiVersion=, kind=, namespace=, name=, subresource=, query={}, body=, content_type=, timeout= } -> value | nil, err. */
+static int l_request(lua_State *L)
+{
+	luaL_checktype(L, 1, LUA_TTABLE);
+	lua_settop(L, 1);
+	struct host *host = state_of(L)->host;
+	const char *what = bind_string_option(L, 1, "what");
+	check_call(L);
+	struct buf *scratch = &state_of(L)->scratch;
+	encode_body(L, scratch);
+	struct task *task = task_current(L, what);
+	struct cluster *cluster = host_cluster(host);
+	if (!cluster) {
+		lua_pushnil(L);
+		bind_err_push(L, &host_get_options(host)->no_config, (struct json_slice){NULL, 0});
+		return 2;
+	}
+	struct api_call *call = make_call(L, task, cluster, scratch);
+	call->lookup = discovery_find(cluster->discovery, call->api_version, call->kind, NULL, on_found, call);
+	return task_wait(L, task, on_cancel, call);
+}
+
+static int l_default_namespace(lua_State *L)
+{
+	lua_pushstring(L, host_get_options(state_of(L)->host)->namespace);
+	return 1;
+}
+
+/* check_options(table, what, { known, ... }): raises for an unknown name, at the caller of the API function. */
+static int l_check_options(lua_State *L)
+{
+	const char *known[24] = {NULL};
+	luaL_checktype(L, 3, LUA_TTABLE);
+	size_t count = lua_objlen(L, 3);
+	for (size_t i = 0; i < count && i < sizeof(known) / sizeof(*known) - 1; i++) {
+		lua_rawgeti(L, 3, (int)i + 1);
+		known[i] = lua_tostring(L, -1);
+		lua_pop(L, 1);
+	}
+	bind_check_options(L, 1, luaL_checkstring(L, 2), known);
+	return 0;
+}
+
+static const luaL_Reg core[] = {
+	{"request", l_request}, {"default_namespace", l_default_namespace}, {"check_options", l_check_options}, {NULL, NULL}};
+
+/* client.lua gets (k8s, core) and adds its functions to k8s. */
+void bind_client_open(lua_State *L)
+{
+	lua_pushvalue(L, -1);
+	lua_newtable(L);
+	luaL_register(L, NULL, core);
+	library_run(L, "perilune.client", 2);
+}

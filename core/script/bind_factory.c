@@ -1,0 +1,241 @@
+/* bind_factory: k8s.factory and its start, wait_for_cache_sync and shutdown. */
+#include <lauxlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "cache/barrier.h"
+#include "script/bind.h"
+#include "script/host_private.h"
+#include "script/task.h"
+#include "script/value.h"
+
+#define FACTORY_TYPE "perilune.factory"
+
+ALLOC_TYPE(wait_type, "cache sync wait");
+
+static struct script_factory *check_factory(lua_State *L)
+{
+	return *(struct script_factory **)luaL_checkudata(L, 1, FACTORY_TYPE);
+}
+
+/* --- making --- */
+
+static void read_drop(lua_State *L, struct script_factory *factory)
+{
+	lua_getfield(L, 1, "drop");
+	size_t count = lua_istable(L, -1) ? lua_objlen(L, -1) : 0;
+	if (lua_istable(L, -1))
+		factory->drop = alloc_zero((count + 1) * sizeof(char *));
+	for (size_t i = 0; i < count; i++) {
+		lua_rawgeti(L, -1, (int)i + 1);
+		factory->drop[i] = alloc_string(lua_tostring(L, -1));
+		lua_pop(L, 1);
+	}
+	lua_pop(L, 1);
+}
+
+static void check_drop(lua_State *L)
+{
+	lua_getfield(L, 1, "drop");
+	if (!lua_isnil(L, -1))
+		luaL_checktype(L, -1, LUA_TTABLE);
+	for (int i = 1; lua_istable(L, -1) && i <= (int)lua_objlen(L, -1); i++) {
+		lua_rawgeti(L, -1, i);
+		if (lua_type(L, -1) != LUA_TSTRING)
+			luaL_error(L, "k8s.factory: drop is a list of paths");
+		lua_pop(L, 1);
+	}
+	lua_pop(L, 1);
+}
+
+/* k8s.factory { namespace =, label_selector =, field_selector =, drop =, resync = } */
+static int l_factory(lua_State *L)
+{
+	static const char *const known[] = {"namespace", "label_selector", "field_selector", "drop", "resync", NULL};
+	lua_settop(L, 1);
+	if (lua_isnil(L, 1)) {
+		lua_newtable(L);
+		lua_replace(L, 1);
+	}
+	bind_check_options(L, 1, "k8s.factory", known);
+	const char *namespace = bind_string_option(L, 1, "namespace");
+	const char *label_selector = bind_string_option(L, 1, "label_selector");
+	const char *field_selector = bind_string_option(L, 1, "field_selector");
+	double resync = bind_number_option(L, 1, "resync", 0);
+	check_drop(L);
+	struct script_factory **place = lua_newuserdata(L, sizeof(struct script_factory *));
+	luaL_getmetatable(L, FACTORY_TYPE);
+	lua_setmetatable(L, -2);
+	struct script_factory *factory = script_factory_new(state_of(L)->owner);
+	*place = factory;
+	factory->namespace = alloc_string(namespace);
+	factory->label_selector = alloc_string(label_selector);
+	factory->field_selector = alloc_string(field_selector);
+	factory->resync = resync;
+	read_drop(L, factory);
+	return 1;
+}
+
+static int l_informer(lua_State *L)
+{
+	struct script_factory *factory = check_factory(L);
+	luaL_checktype(L, 2, LUA_TTABLE);
+	lua_settop(L, 2);
+	bind_informer_push(L, factory, 2);
+	return 1;
+}
+
+/* --- start and shutdown --- */
+
+static void need_cluster(lua_State *L)
+{
+	struct host *host = state_of(L)->host;
+	if (!host_cluster(host))
+		luaL_error(L, "factory:start: %s", host_get_options(host)->no_config.message);
+}
+
+static int l_start(lua_State *L)
+{
+	struct script_factory *factory = check_factory(L);
+	struct script *script = state_of(L)->owner;
+	if (!script->started) /* at top level: the host starts it when all scripts have loaded */
+		return 0;
+	need_cluster(L);
+	script_factory_start(factory);
+	return 0;
+}
+
+static int l_shutdown(lua_State *L)
+{
+	script_factory_shutdown(check_factory(L));
+	return 0;
+}
+
+/* --- wait_for_cache_sync --- */
+
+struct wait {
+	struct task *task;
+	struct script_factory *factory;
+	struct barrier *barrier;
+};
+
+static void free_wait(void *data)
+{
+	struct wait *wait = data;
+	barrier_free(wait->barrier);
+	alloc_object_free(&wait_type, wait);
+}
+
+static void push_report(lua_State *L, const struct informer *informer)
+{
+	struct informer_report report;
+	informer_report(informer, &report);
+	lua_createtable(L, 0, 9);
+	lua_pushstring(L, report.api_version);
+	lua_setfield(L, -2, "apiVersion");
+	lua_pushstring(L, report.kind);
+	lua_setfield(L, -2, "kind");
+	lua_pushstring(L, report.namespace);
+	lua_setfield(L, -2, "namespace");
+	lua_pushboolean(L, report.synced);
+	lua_setfield(L, -2, "synced");
+	lua_pushstring(L, report.state);
+	lua_setfield(L, -2, "state");
+	lua_pushinteger(L, (lua_Integer)report.objects);
+	lua_setfield(L, -2, "objects");
+	lua_pushinteger(L, (lua_Integer)report.attempts);
+	lua_setfield(L, -2, "attempts");
+	if (report.status) {
+		lua_pushinteger(L, report.status);
+		lua_setfield(L, -2, "status");
+	}
+	lua_pushstring(L, report.message);
+	lua_setfield(L, -2, "message");
+}
+
+static void push_informer(void *data, struct informer *informer)
+{
+	lua_State *L = data;
+	if (!informer_started(informer))
+		return;
+	push_report(L, informer);
+	lua_rawseti(L, -2, (int)lua_objlen(L, -2) + 1);
+}
+
+static void push_late(lua_State *L, const struct barrier *barrier)
+{
+	struct buf *scratch = &state_of(L)->scratch;
+	buf_reset(scratch);
+	barrier_late(barrier, scratch);
+	lua_pushlstring(L, buf_text(scratch), scratch->length);
+}
+
+static int push_result(lua_State *L, void *data)
+{
+	struct wait *wait = data;
+	bool open = barrier_is_open(wait->barrier);
+	lua_createtable(L, 0, 3);
+	lua_pushboolean(L, open);
+	lua_setfield(L, -2, "synced");
+	if (!open) {
+		push_late(L, wait->barrier);
+		lua_setfield(L, -2, "err");
+	}
+	lua_newtable(L);
+	if (!factory_is_shut_down(wait->factory->factory))
+		factory_each(wait->factory->factory, push_informer, L);
+	value_mark_array(L, -1);
+	lua_setfield(L, -2, "informers");
+	return 1;
+}
+
+/* push_result reads the wait, so it outlives the wake's push; the task is told by its stack, not by us. */
+static void on_done(void *data, enum barrier_outcome outcome)
+{
+	(void)outcome;
+	struct wait *wait = data;
+	struct script *script = wait->factory->script;
+	struct task *task = wait->task;
+	loop_free_later(script->loop, free_wait, wait);
+	task_wake(task, push_result, wait);
+}
+
+static void add_started(void *data, struct informer *informer)
+{
+	if (informer_started(informer))
+		barrier_add(data, informer);
+}
+
+static int l_wait_for_cache_sync(lua_State *L)
+{
+	static const char *const known[] = {"timeout", NULL};
+	struct script_factory *factory = check_factory(L);
+	double timeout = 0;
+	if (!lua_isnoneornil(L, 2)) {
+		bind_check_options(L, 2, "wait_for_cache_sync", known);
+		timeout = bind_number_option(L, 2, "timeout", 0);
+	}
+	struct task *task = task_current(L, "factory:wait_for_cache_sync");
+	struct wait *wait = alloc_object(&wait_type, sizeof(*wait));
+	wait->task = task;
+	wait->factory = factory;
+	struct barrier_options options = {.timeout = timeout, .on_done = on_done, .data = wait};
+	wait->barrier = barrier_new(factory->script->loop, &options);
+	if (!factory_is_shut_down(factory->factory))
+		factory_each(factory->factory, add_started, wait->barrier);
+	barrier_start(wait->barrier);
+	return task_wait(L, task, free_wait, wait);
+}
+
+static const luaL_Reg methods[] = {{"informer", l_informer},
+				   {"start", l_start},
+				   {"shutdown", l_shutdown},
+				   {"wait_for_cache_sync", l_wait_for_cache_sync},
+				   {NULL, NULL}};
+
+void bind_factory_open(lua_State *L)
+{
+	bind_type(L, FACTORY_TYPE, "factory", methods, NULL, NULL);
+	lua_pushcfunction(L, l_factory);
+	lua_setfield(L, -2, "factory");
+}

@@ -1,0 +1,533 @@
+/* bind_informer: k8s.informer, the informer's handle and the registration that add_event_handler returns. */
+#include <lauxlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/strmap.h"
+#include "kube/selector.h"
+#include "script/bind.h"
+#include "script/consumer.h"
+#include "script/value.h"
+
+#define INFORMER_TYPE "perilune.informer"
+#define REGISTRATION_TYPE "perilune.registration"
+
+struct handle {
+	struct script_factory *factory;
+	struct informer *informer; /* counted */
+	double resync;             /* the default of its handlers */
+};
+
+struct registration {
+	struct script *script;
+	unsigned id; /* the consumer's; it may be gone */
+};
+
+static struct handle *check_handle(lua_State *L)
+{
+	return luaL_checkudata(L, 1, INFORMER_TYPE);
+}
+
+static struct script *script_of(lua_State *L)
+{
+	return state_of(L)->owner;
+}
+
+/* --- options to a spec --- */
+
+/* The strings at option name (one, or a list) as an array in memory that Lua owns and that stays on the stack. */
+static const char *const *string_list(lua_State *L, int index, const char *name, size_t *count)
+{
+	*count = 0;
+	lua_getfield(L, index, name);
+	if (lua_isnil(L, -1))
+		return NULL;
+	bool single = lua_type(L, -1) == LUA_TSTRING;
+	if (!single && !lua_istable(L, -1))
+		luaL_error(L, "option '%s' must be a string or a list of strings", name);
+	size_t length = single ? 1 : lua_objlen(L, -1);
+	int list = lua_gettop(L);
+	const char **strings = lua_newuserdata(L, (length + 1) * sizeof(*strings));
+	for (size_t i = 0; i < length; i++) {
+		if (single)
+			lua_pushvalue(L, list);
+		else
+			lua_rawgeti(L, list, (int)i + 1);
+		if (lua_type(L, -1) != LUA_TSTRING)
+			luaL_error(L, "option '%s' must be a string or a list of strings", name);
+		strings[i] = lua_tostring(L, -1); /* kept alive by the list in the options */
+		lua_pop(L, 1);
+	}
+	strings[length] = NULL;
+	*count = length;
+	return strings;
+}
+
+static void read_spec(lua_State *L, int index, const struct script_factory *factory, struct informer_spec *spec)
+{
+	static const char *const known[] = {"apiVersion",     "kind", "resource", "namespace", "label_selector", "field_selector",
+					    "metadata_only", "drop", "keep",	    "index",	 "resync",	   "page_size",
+					    NULL};
+	bind_check_options(L, index, "informer", known);
+	memset(spec, 0, sizeof(*spec));
+	spec->api_version = bind_string_option(L, index, "apiVersion");
+	spec->kind = bind_string_option(L, index, "kind");
+	spec->resource = bind_string_option(L, index, "resource");
+	if (!spec->api_version || (!spec->kind && !spec->resource))
+		luaL_error(L, "informer: apiVersion and kind (or resource) are needed, such as { apiVersion = \"v1\", kind = \"Pod\" }");
+	spec->namespaces = string_list(L, index, "namespace", &spec->namespace_count);
+	if (!spec->namespaces && factory->namespace) {
+		spec->namespaces = (const char *const *)&factory->namespace;
+		spec->namespace_count = 1;
+	}
+	spec->label_selector = bind_string_option(L, index, "label_selector");
+	spec->field_selector = bind_string_option(L, index, "field_selector");
+	if (!spec->label_selector)
+		spec->label_selector = factory->label_selector;
+	if (!spec->field_selector)
+		spec->field_selector = factory->field_selector;
+	spec->drop = string_list(L, index, "drop", &spec->drop_count);
+	spec->drop_given = spec->drop != NULL;
+	spec->keep = string_list(L, index, "keep", &spec->keep_count);
+	if (!spec->drop && !spec->keep && factory->drop) {
+		spec->drop = (const char *const *)factory->drop;
+		spec->drop_given = true;
+		while (factory->drop[spec->drop_count])
+			spec->drop_count++;
+	}
+	spec->metadata_only = bind_bool_option(L, index, "metadata_only", false);
+	spec->page_size = (int)bind_number_option(L, index, "page_size", 0);
+}
+
+/* --- indexes --- */
+
+/* Indexes are the script's own: the shared store knows them under the script's file. */
+static void index_name(lua_State *L, const char *name, struct buf *out)
+{
+	buf_reset(out);
+	buf_append_format(out, "%s\n%s", script_of(L)->path, name);
+}
+
+static void add_index(lua_State *L, struct handle *handle, const char *name, const char *text)
+{
+	struct script *script = script_of(L);
+	struct err err;
+	struct buf *full = &state_of(L)->scratch;
+	index_name(L, name, full);
+	struct store *store = informer_store(handle->informer);
+	const char *label = informer_label(handle->informer);
+	char *key = alloc_format("%s\n%s", label, name);
+	const char *before = strmap_get(script->indexes, key, strlen(key));
+	struct json_path *path = before ? NULL : json_path_new(text, &err);
+	bool same = before && strcmp(before, text) == 0;
+	if (path) {
+		store_add_index(store, buf_text(full), store_path_index(path));
+		strmap_put(script->indexes, key, strlen(key), alloc_string(text));
+	}
+	alloc_free(key);
+	if (!path && !before)
+		luaL_error(L, "index '%s': %s", name, err.message);
+	if (before && !same)
+		luaL_error(L, "index '%s' of %s is there already, over another path", name, label);
+}
+
+static void add_indexes(lua_State *L, int index, struct handle *handle)
+{
+	for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1)) {
+		if (lua_type(L, -2) != LUA_TSTRING || lua_type(L, -1) != LUA_TSTRING)
+			luaL_error(L, "an index is name = \"path\", such as { node = \"spec.nodeName\" }");
+		add_index(L, handle, lua_tostring(L, -2), lua_tostring(L, -1));
+	}
+}
+
+static int l_add_index(lua_State *L)
+{
+	struct handle *handle = check_handle(L);
+	luaL_checktype(L, 2, LUA_TTABLE);
+	add_indexes(L, 2, handle);
+	return 0;
+}
+
+/* --- the handle --- */
+
+void bind_informer_push(lua_State *L, struct script_factory *factory, int options)
+{
+	struct informer_spec spec;
+	struct err err;
+	read_spec(L, options, factory, &spec);
+	double resync = bind_number_option(L, options, "resync", factory->resync);
+	if (resync > 0 && resync < 1)
+		luaL_error(L, "informer: resync is at least 1 second, or 0 for none");
+	struct handle *handle = lua_newuserdata(L, sizeof(*handle));
+	memset(handle, 0, sizeof(*handle));
+	luaL_getmetatable(L, INFORMER_TYPE);
+	lua_setmetatable(L, -2);
+	struct informer *informer = script_factory_informer(factory, &spec, &err);
+	if (!informer)
+		luaL_error(L, "informer: %s", err.message);
+	handle->factory = factory;
+	handle->informer = informer_ref(informer);
+	handle->resync = resync;
+	lua_getfield(L, options, "index");
+	if (!lua_isnil(L, -1)) {
+		luaL_checktype(L, -1, LUA_TTABLE);
+		add_indexes(L, lua_gettop(L), handle);
+	}
+	lua_pop(L, 1);
+}
+
+static int l_informer(lua_State *L)
+{
+	luaL_checktype(L, 1, LUA_TTABLE);
+	lua_settop(L, 1);
+	bind_informer_push(L, script_default_factory(script_of(L)), 1);
+	return 1;
+}
+
+static int l_gc(lua_State *L)
+{
+	struct handle *handle = check_handle(L);
+	informer_unref(handle->informer);
+	handle->informer = NULL;
+	return 0;
+}
+
+static int l_tostring(lua_State *L)
+{
+	lua_pushfstring(L, "informer %s", informer_label(check_handle(L)->informer));
+	return 1;
+}
+
+/* --- reading --- */
+
+/* A text at a reference's own field or in its metadata; NULL when there is none. */
+static const char *reference_field(lua_State *L, int index, const char *name)
+{
+	lua_getfield(L, index, name);
+	if (lua_isnil(L, -1)) {
+		lua_pop(L, 1);
+		lua_getfield(L, index, "metadata");
+		if (lua_istable(L, -1)) {
+			lua_getfield(L, -1, name);
+			lua_remove(L, -2);
+		}
+	}
+	const char *text = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
+	lua_pop(L, 1);
+	return text;
+}
+
+static const char *only_namespace(lua_State *L, const struct handle *handle, const char *name)
+{
+	const struct resource *resource = informer_resource(handle->informer);
+	if (!resource || !resource->namespaced)
+		return "";
+	if (informer_namespace_count(handle->informer) != 1)
+		luaL_error(L, "%s is namespaced: get(namespace, \"%s\")", informer_kind(handle->informer), name);
+	return informer_namespace(handle->informer, 0);
+}
+
+/* get(namespace, name), get(name) or get(reference). */
+static int l_get(lua_State *L)
+{
+	struct handle *handle = check_handle(L);
+	const char *namespace = NULL, *name;
+	if (lua_istable(L, 2)) {
+		namespace = reference_field(L, 2, "namespace");
+		name = reference_field(L, 2, "name");
+		luaL_argcheck(L, name, 2, "a reference needs a name");
+	} else if (lua_isnoneornil(L, 3)) {
+		name = luaL_checkstring(L, 2);
+	} else {
+		namespace = luaL_optstring(L, 2, "");
+		name = luaL_checkstring(L, 3);
+	}
+	if (!namespace)
+		namespace = only_namespace(L, handle, name);
+	const struct object *object = store_get(informer_store(handle->informer), namespace, name);
+	if (!object)
+		return 0;
+	bind_object_push(L, object, NULL, 0);
+	return 1;
+}
+
+/* What list was asked for. paths and selector are freed by end_query, on every way out. */
+struct query {
+	lua_State *L;
+	struct selector *selector;
+	struct json_path **paths;
+	size_t path_count;
+	struct object **found; /* borrowed from the store, which does not change meanwhile */
+	size_t count, capacity;
+	const char *namespace;
+};
+
+static bool matches(const struct query *query, const struct object *object)
+{
+	if (query->namespace && strcmp(object_namespace(object), query->namespace) != 0)
+		return false;
+	if (!query->selector)
+		return true;
+	struct buf scratch;
+	struct json_meta meta;
+	buf_init(&scratch, 0);
+	bool result = json_meta(object_open(object, &scratch), &meta) == 0 && selector_matches(query->selector, meta.labels);
+	buf_fini(&scratch);
+	return result;
+}
+
+static bool on_object(void *data, struct object *object)
+{
+	struct query *query = data;
+	if (!matches(query, object))
+		return true;
+	if (query->count == query->capacity) {
+		query->capacity = query->capacity ? query->capacity * 2 : 64;
+		query->found = alloc_resize(query->found, query->capacity * sizeof(*query->found));
+	}
+	query->found[query->count++] = object;
+	return true;
+}
+
+static int push_found(lua_State *L)
+{
+	struct query *query = lua_touserdata(L, 1);
+	lua_createtable(L, (int)query->count, 0);
+	for (size_t i = 0; i < query->count; i++) {
+		bind_object_push(L, query->found[i], query->paths, query->path_count);
+		lua_rawseti(L, -2, (int)i + 1);
+	}
+	value_mark_array(L, -1);
+	return 1;
+}
+
+static void end_query(struct query *query)
+{
+	selector_free(query->selector);
+	for (size_t i = 0; i < query->path_count; i++)
+		json_path_free(query->paths[i]);
+	alloc_free(query->paths);
+	alloc_free(query->found);
+}
+
+/* The C memory of the query is freed whether or not decoding raises. */
+static int finish_query(lua_State *L, struct query *query)
+{
+	lua_pushcfunction(L, push_found);
+	lua_pushlightuserdata(L, query);
+	int status = lua_pcall(L, 1, 1, 0);
+	end_query(query);
+	if (status)
+		return lua_error(L);
+	return 1;
+}
+
+static int compile_paths(const char *const *texts, size_t count, struct json_path ***paths, size_t *made, struct err *err)
+{
+	*paths = count ? alloc_zero(count * sizeof(**paths)) : NULL;
+	for (*made = 0; *made < count; (*made)++)
+		if (!((*paths)[*made] = json_path_new(texts[*made], err)))
+			return -1;
+	return 0;
+}
+
+struct index_query {
+	char name[512];
+	const char *value;
+	size_t length;
+};
+
+/* index = { name = value }: one of the script's own. */
+static bool read_index(lua_State *L, const struct handle *handle, struct index_query *index)
+{
+	lua_getfield(L, 2, "index");
+	if (lua_isnil(L, -1))
+		return false;
+	luaL_checktype(L, -1, LUA_TTABLE);
+	lua_pushnil(L);
+	if (!lua_next(L, -2) || lua_type(L, -2) != LUA_TSTRING)
+		luaL_error(L, "list: index is { name = value }");
+	const char *name = lua_tostring(L, -2);
+	index_name(L, name, &state_of(L)->scratch);
+	if (!store_has_index(informer_store(handle->informer), buf_text(&state_of(L)->scratch)) ||
+	    state_of(L)->scratch.length >= sizeof(index->name))
+		luaL_error(L, "list: no index '%s'", name);
+	strcpy(index->name, buf_text(&state_of(L)->scratch));
+	if (lua_isboolean(L, -1))
+		index->value = lua_toboolean(L, -1) ? "true" : "false", index->length = strlen(index->value);
+	else
+		index->value = luaL_checklstring(L, -1, &index->length);
+	lua_pushvalue(L, -2);
+	if (lua_next(L, -4))
+		luaL_error(L, "list takes one index at a time");
+	return true;
+}
+
+static int l_list(lua_State *L)
+{
+	static const char *const known[] = {"namespace", "label_selector", "index", "fields", NULL};
+	struct handle *handle = check_handle(L);
+	struct query query = {.L = L};
+	struct index_query index;
+	struct err err;
+	if (lua_isnoneornil(L, 2)) {
+		store_each(informer_store(handle->informer), NULL, on_object, &query);
+		return finish_query(L, &query);
+	}
+	bind_check_options(L, 2, "list", known);
+	query.namespace = bind_string_option(L, 2, "namespace");
+	const char *selector = bind_string_option(L, 2, "label_selector");
+	size_t count;
+	const char *const *fields = string_list(L, 2, "fields", &count);
+	bool indexed = read_index(L, handle, &index);
+	int failed = compile_paths(fields, count, &query.paths, &query.path_count, &err);
+	if (!failed && selector)
+		failed = !(query.selector = selector_new(selector, &err));
+	if (failed) {
+		end_query(&query);
+		return luaL_error(L, "list: %s", err.message);
+	}
+	if (indexed)
+		store_each_index(informer_store(handle->informer), index.name, index.value, index.length, on_object, &query);
+	else
+		store_each(informer_store(handle->informer), query.namespace, on_object, &query);
+	return finish_query(L, &query);
+}
+
+static bool push_key(void *data, struct object *object)
+{
+	lua_State *L = data;
+	size_t length;
+	const char *key = object_key(object, &length);
+	lua_pushlstring(L, key, length);
+	lua_rawseti(L, -2, (int)lua_objlen(L, -2) + 1);
+	return true;
+}
+
+static int l_keys(lua_State *L)
+{
+	struct handle *handle = check_handle(L);
+	lua_newtable(L);
+	store_each(informer_store(handle->informer), NULL, push_key, L);
+	value_mark_array(L, -1);
+	return 1;
+}
+
+static int l_count(lua_State *L)
+{
+	lua_pushinteger(L, (lua_Integer)store_count(informer_store(check_handle(L)->informer)));
+	return 1;
+}
+
+static int l_has_synced(lua_State *L)
+{
+	lua_pushboolean(L, informer_has_synced(check_handle(L)->informer));
+	return 1;
+}
+
+/* A text; a table by namespace where there are several. */
+static int l_resource_version(lua_State *L)
+{
+	struct informer *informer = check_handle(L)->informer;
+	size_t count = informer_namespace_count(informer);
+	if (count < 2) {
+		lua_pushstring(L, informer_version(informer, 0));
+		return 1;
+	}
+	lua_newtable(L);
+	for (size_t i = 0; i < count; i++) {
+		lua_pushstring(L, informer_version(informer, i));
+		lua_setfield(L, -2, informer_namespace(informer, i));
+	}
+	return 1;
+}
+
+/* --- handlers --- */
+
+static void take_function(lua_State *L, const char *name, int *reference)
+{
+	lua_getfield(L, 2, name);
+	if (lua_isnil(L, -1)) {
+		lua_pop(L, 1);
+		return;
+	}
+	if (!lua_isfunction(L, -1))
+		luaL_error(L, "add_event_handler: %s must be a function, not a %s", name, luaL_typename(L, -1));
+	*reference = luaL_ref(L, LUA_REGISTRYINDEX);
+}
+
+static int l_add_event_handler(lua_State *L)
+{
+	static const char *const known[] = {"add", "update", "delete", "fields", "resync", "every_event", NULL};
+	struct handle *handle = check_handle(L);
+	bind_check_options(L, 2, "add_event_handler", known);
+	struct consumer_options options = {.factory = handle->factory,
+					   .informer = handle->informer,
+					   .functions = {LUA_NOREF, LUA_NOREF, LUA_NOREF},
+					   .resync = bind_number_option(L, 2, "resync", handle->resync),
+					   .every_event = bind_bool_option(L, 2, "every_event", false)};
+	if (options.resync > 0 && options.resync < 1)
+		return luaL_error(L, "add_event_handler: resync is at least 1 second, or 0 for none");
+	if (factory_is_shut_down(handle->factory->factory))
+		return luaL_error(L, "add_event_handler: the factory has been shut down");
+	size_t count;
+	const char *const *fields = string_list(L, 2, "fields", &count);
+	take_function(L, "add", &options.functions[NOTIFY_ADD]);
+	take_function(L, "update", &options.functions[NOTIFY_UPDATE]);
+	take_function(L, "delete", &options.functions[NOTIFY_DELETE]);
+	struct registration *registration = lua_newuserdata(L, sizeof(*registration));
+	luaL_getmetatable(L, REGISTRATION_TYPE);
+	lua_setmetatable(L, -2);
+	registration->script = script_of(L);
+	struct err err;
+	if (compile_paths(fields, count, &options.fields, &options.field_count, &err) < 0) {
+		for (size_t i = 0; i < options.field_count; i++)
+			json_path_free(options.fields[i]);
+		alloc_free(options.fields);
+		return luaL_error(L, "add_event_handler: fields: %s", err.message);
+	}
+	registration->id = consumer_id(consumer_new(&options));
+	script_open_ready(registration->script);
+	return 1;
+}
+
+static struct consumer *registered(lua_State *L)
+{
+	const struct registration *registration = luaL_checkudata(L, 1, REGISTRATION_TYPE);
+	return consumer_find(registration->script, registration->id);
+}
+
+static int l_registration_synced(lua_State *L)
+{
+	const struct consumer *consumer = registered(L);
+	lua_pushboolean(L, consumer && consumer_has_synced(consumer));
+	return 1;
+}
+
+static int l_registration_remove(lua_State *L)
+{
+	struct consumer *consumer = registered(L);
+	if (consumer)
+		consumer_remove(consumer);
+	return 0;
+}
+
+static const luaL_Reg informer_methods[] = {{"get", l_get},
+					    {"list", l_list},
+					    {"keys", l_keys},
+					    {"count", l_count},
+					    {"has_synced", l_has_synced},
+					    {"resource_version", l_resource_version},
+					    {"add_index", l_add_index},
+					    {"add_event_handler", l_add_event_handler},
+					    {NULL, NULL}};
+static const luaL_Reg registration_methods[] = {
+	{"has_synced", l_registration_synced}, {"remove", l_registration_remove}, {NULL, NULL}};
+
+void bind_informer_open(lua_State *L)
+{
+	bind_type(L, INFORMER_TYPE, "informer", informer_methods, l_gc, l_tostring);
+	bind_type(L, REGISTRATION_TYPE, "registration", registration_methods, NULL, NULL);
+	lua_pushcfunction(L, l_informer);
+	lua_setfield(L, -2, "informer");
+}

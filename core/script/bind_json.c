@@ -1,0 +1,132 @@
+/* bind_json: k8s.json, k8s.yaml, k8s.null, k8s.array{} and k8s.object{}. */
+#include <lauxlib.h>
+
+#include "json/yaml.h"
+#include "script/bind.h"
+#include "script/value.h"
+
+static int fail(lua_State *L, const char *message)
+{
+	lua_pushnil(L);
+	lua_pushstring(L, message);
+	return 2;
+}
+
+static int l_json_encode(lua_State *L)
+{
+	struct buf *out = &state_of(L)->scratch;
+	struct err err;
+	luaL_checkany(L, 1);
+	buf_reset(out);
+	if (value_encode(L, 1, out, &err) < 0)
+		return luaL_error(L, "k8s.json.encode: %s", err.message);
+	lua_pushlstring(L, buf_text(out), out->length);
+	return 1;
+}
+
+static int l_json_decode(lua_State *L)
+{
+	size_t length;
+	const char *text = luaL_checklstring(L, 1, &length);
+	struct err err;
+	if (json_validate(text, length, &err) < 0)
+		return fail(L, err.message);
+	value_push(L, (struct json_slice){text, length});
+	return 1;
+}
+
+static int append_document(void *data, struct json_slice json, struct err *err)
+{
+	struct buf *out = data;
+	buf_append_text(out, out->length > 1 ? "," : "");
+	return buf_append(out, json.data, json.length) < 0 ? err_set(err, "", "too large") : 0;
+}
+
+/* All documents as one JSON array in out. */
+static int yaml_documents(const char *text, size_t length, struct buf *out, struct err *err)
+{
+	buf_reset(out);
+	buf_append_char(out, '[');
+	if (yaml_to_json(text, length, append_document, out, err) < 0)
+		return -1;
+	return buf_append_char(out, ']');
+}
+
+static int decode_yaml(lua_State *L, bool all)
+{
+	size_t length;
+	const char *text = luaL_checklstring(L, 1, &length);
+	struct buf *out = &state_of(L)->scratch;
+	struct err err;
+	if (yaml_documents(text, length, out, &err) < 0)
+		return fail(L, err.message);
+	/* value_push uses scratch for escaped strings: decode from a copy that Lua owns. */
+	lua_pushlstring(L, out->data, out->length);
+	size_t json_length;
+	const char *json = lua_tolstring(L, -1, &json_length);
+	value_push(L, (struct json_slice){json, json_length});
+	if (all)
+		return 1;
+	if (lua_objlen(L, -1) > 1)
+		return fail(L, "more than one document: use k8s.yaml.decode_all");
+	lua_rawgeti(L, -1, 1);
+	return 1;
+}
+
+static int l_yaml_decode(lua_State *L)
+{
+	return decode_yaml(L, false);
+}
+
+static int l_yaml_decode_all(lua_State *L)
+{
+	return decode_yaml(L, true);
+}
+
+static int l_yaml_encode(lua_State *L)
+{
+	struct buf *out = &state_of(L)->scratch;
+	struct err err;
+	l_json_encode(L);
+	size_t length;
+	const char *json = lua_tolstring(L, -1, &length);
+	buf_reset(out);
+	if (yaml_from_json((struct json_slice){json, length}, out, &err) < 0)
+		return luaL_error(L, "k8s.yaml.encode: %s", err.message);
+	lua_pushlstring(L, buf_text(out), out->length);
+	return 1;
+}
+
+static int l_array(lua_State *L)
+{
+	luaL_checktype(L, 1, LUA_TTABLE);
+	lua_settop(L, 1);
+	value_mark_array(L, 1);
+	return 1;
+}
+
+static int l_object(lua_State *L)
+{
+	luaL_checktype(L, 1, LUA_TTABLE);
+	lua_settop(L, 1);
+	value_mark_object(L, 1);
+	return 1;
+}
+
+static const luaL_Reg json[] = {{"encode", l_json_encode}, {"decode", l_json_decode}, {NULL, NULL}};
+static const luaL_Reg yaml[] = {
+	{"encode", l_yaml_encode}, {"decode", l_yaml_decode}, {"decode_all", l_yaml_decode_all}, {NULL, NULL}};
+static const luaL_Reg marks[] = {{"array", l_array}, {"object", l_object}, {NULL, NULL}};
+
+void bind_json_open(lua_State *L)
+{
+	lua_newtable(L);
+	luaL_register(L, NULL, json);
+	lua_setfield(L, -2, "json");
+	lua_newtable(L);
+	luaL_register(L, NULL, yaml);
+	lua_setfield(L, -2, "yaml");
+	luaL_register(L, NULL, marks);
+	lua_pushlightuserdata(L, NULL);
+	lua_setfield(L, -2, "null");
+}

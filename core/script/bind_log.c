@@ -1,0 +1,69 @@
+/* bind_log: k8s.log.debug/info/warn/error(message, { key = value }). */
+#include <lauxlib.h>
+
+#include "base/log.h"
+#include "script/bind.h"
+
+#define MOST_FIELDS 16
+
+static int collect_fields(lua_State *L, int index, struct log_field *fields)
+{
+	int count = 0;
+	for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1)) {
+		if (lua_type(L, -2) != LUA_TSTRING)
+			return luaL_error(L, "k8s.log: fields have names");
+		if (count == MOST_FIELDS)
+			return luaL_error(L, "k8s.log takes at most %d fields", MOST_FIELDS);
+		fields[count].key = lua_tostring(L, -2);
+		lua_getglobal(L, "tostring");
+		lua_pushvalue(L, -2);
+		lua_call(L, 1, 1);
+		fields[count].value = lua_tostring(L, -1);
+		lua_insert(L, 3); /* kept on the stack below, so that the text lives until it is written */
+		count++;
+	}
+	return count;
+}
+
+static int write_log(lua_State *L, enum log_level level)
+{
+	struct log_field fields[MOST_FIELDS + 2] = {{"script", state_of(L)->name}};
+	const char *message = luaL_checkstring(L, 1);
+	if (!lua_isnoneornil(L, 2)) {
+		luaL_checktype(L, 2, LUA_TTABLE);
+		luaL_checkstack(L, MOST_FIELDS + 8, NULL);
+		collect_fields(L, 2, fields + 1);
+	}
+	if (log_enabled(level))
+		log_write(level, fields, "%s", message);
+	return 0;
+}
+
+static int l_debug(lua_State *L)
+{
+	return write_log(L, LOG_DEBUG);
+}
+
+static int l_info(lua_State *L)
+{
+	return write_log(L, LOG_INFO);
+}
+
+static int l_warn(lua_State *L)
+{
+	return write_log(L, LOG_WARN);
+}
+
+static int l_error(lua_State *L)
+{
+	return write_log(L, LOG_ERROR);
+}
+
+static const luaL_Reg functions[] = {{"debug", l_debug}, {"info", l_info}, {"warn", l_warn}, {"error", l_error}, {NULL, NULL}};
+
+void bind_log_open(lua_State *L)
+{
+	lua_newtable(L);
+	luaL_register(L, NULL, functions);
+	lua_setfield(L, -2, "log");
+}

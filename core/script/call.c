@@ -1,0 +1,151 @@
+#include "script/call.h"
+
+#include <lauxlib.h>
+#include <string.h>
+
+#include "script/bind.h"
+#include "script/limit.h"
+
+struct frame {
+	call_fn fn;
+	void *data;
+	int result;
+	struct err *err;
+};
+
+static int enter(lua_State *L)
+{
+	struct frame *frame = lua_touserdata(L, 1);
+	lua_settop(L, 0);
+	frame->result = frame->fn(L, frame->data);
+	return 0;
+}
+
+static int collect(lua_State *L)
+{
+	lua_gc(L, LUA_GCCOLLECT, 0);
+	return 0;
+}
+
+/* A state that is over its soft limit is collected here, between entries, since the allocator can't. */
+static void settle_memory(struct state *state, bool refused)
+{
+	size_t soft = state->memory_limit / 4 * 3;
+	if (state->memory_limit == 0 || (state->memory <= soft && !refused))
+		return;
+	int failed = lua_cpcall(state->L, collect, NULL);
+	lua_settop(state->L, 0);
+	state->killed = KILL_NONE;
+	if (failed || (refused && state->memory > soft))
+		state->dead = true;
+}
+
+static int fail(struct state *state, int status, struct err *err)
+{
+	if (state->killed == KILL_TIME)
+		return err_set(err, "", "%s: stopped: ran longer than %g s without yielding (--time-limit)", state->killed_at,
+			       state->time_limit);
+	if (state->killed == KILL_MEMORY || status == LUA_ERRMEM)
+		return err_set(err, "", "not enough memory: the script needs more than %zu MiB (--memory-limit)",
+			       state->memory_limit >> 20);
+	const char *text = lua_type(state->L, -1) == LUA_TSTRING ? lua_tostring(state->L, -1) : "unknown error";
+	return err_set(err, "", "%s", text);
+}
+
+int call_plain(struct state *state, call_fn fn, void *data, struct err *err)
+{
+	if (state->dead)
+		return err_set(err, "", "%s was stopped: it needs more memory than --memory-limit allows", state->name);
+	struct frame frame = {fn, data, 0, err};
+	struct limit limit;
+	limit_enter(&limit, state);
+	int status = lua_cpcall(state->L, enter, &frame);
+	limit_leave(&limit);
+	int result = frame.result ? -1 : 0;
+	if (status || state->killed)
+		result = fail(state, status, err);
+	lua_settop(state->L, 0);
+	bool refused = state->killed == KILL_MEMORY || status == LUA_ERRMEM;
+	state->killed = KILL_NONE;
+	settle_memory(state, refused);
+	return result;
+}
+
+/* Lua's traceback, on one line: "init.lua:3: in function 'f' <- init.lua:9: in main chunk". */
+static void append_traceback(lua_State *L, lua_State *thread, int level, struct buf *out)
+{
+	luaL_traceback(L, thread, NULL, level);
+	const char *line = strchr(lua_tostring(L, -1), '\n');
+	while (line) {
+		line += strspn(line, "\n\t ");
+		const char *end = strchr(line, '\n');
+		size_t length = end ? (size_t)(end - line) : strlen(line);
+		if (strncmp(line, "[C]", 3) != 0 && strncmp(line, "perilune.", 9) != 0) {
+			buf_append_text(out, " <- ");
+			buf_append(out, line, length);
+		}
+		line = end;
+	}
+	lua_pop(L, 1);
+}
+
+/* The value as text; a table goes through its __tostring, which may raise: we are inside the protected call. */
+static const char *error_text(lua_State *L, lua_State *thread, struct err *err)
+{
+	if (bind_err_read(thread, -1, err))
+		return err->message;
+	if (lua_type(thread, -1) == LUA_TSTRING || lua_type(thread, -1) == LUA_TNUMBER)
+		return lua_tostring(thread, -1);
+	if (lua_type(thread, -1) == LUA_TNIL)
+		return "error(nil)";
+	if (thread != L) {
+		lua_pushvalue(thread, -1);
+		lua_xmove(thread, L, 1);
+	} else {
+		lua_pushvalue(L, -1);
+	}
+	if (luaL_callmeta(L, -1, "__tostring") && lua_type(L, -1) == LUA_TSTRING)
+		return lua_tostring(L, -1);
+	return lua_pushfstring(L, "(error object is a %s)", luaL_typename(thread, -1));
+}
+
+void call_error(lua_State *L, lua_State *thread, int status, struct err *err)
+{
+	struct state *state = state_of(L);
+	if (state->killed || status == LUA_ERRMEM) {
+		lua_settop(L, 0);
+		fail(state, status, err);
+		return;
+	}
+	struct err found;
+	err_clear(&found);
+	const char *text = error_text(L, thread, &found);
+	buf_reset(&state->scratch);
+	buf_append_text(&state->scratch, text);
+	append_traceback(L, thread, thread == L ? 1 : 0, &state->scratch);
+	err_set(&found, found.reason, "%s", buf_text(&state->scratch));
+	if (err)
+		*err = found;
+}
+
+static int on_error(lua_State *L)
+{
+	struct err *err = lua_touserdata(L, lua_upvalueindex(1));
+	lua_settop(L, 1);
+	call_error(L, L, LUA_ERRRUN, err);
+	return 0;
+}
+
+int call_function(lua_State *L, int arguments, int results, struct err *err)
+{
+	struct err ignored;
+	struct err *out = err ? err : &ignored;
+	err_set(out, "", "error in error handling");
+	lua_pushlightuserdata(L, out);
+	lua_pushcclosure(L, on_error, 1);
+	int handler = lua_gettop(L) - arguments - 1;
+	lua_insert(L, handler);
+	int status = lua_pcall(L, arguments, results, handler);
+	lua_remove(L, handler);
+	return status == 0 ? 0 : -1;
+}

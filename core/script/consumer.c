@@ -1,0 +1,213 @@
+#include "script/consumer.h"
+
+#include <lauxlib.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "cache/listener.h"
+#include "script/bind.h"
+#include "script/call.h"
+#include "script/host_private.h"
+
+ALLOC_TYPE(consumer_type, "consumer");
+
+/* How long one consumer may keep the loop before it lets others have their turn, in seconds. */
+#define TURN 0.005
+
+struct consumer {
+	struct list node; /* in script->consumers */
+	unsigned id;
+	struct consumer_options options;
+	struct script *script;
+	struct listener *listener;
+	struct loop_job job;
+	struct task *task; /* the running call when it waits */
+	struct notification current;
+	bool calling; /* from the pop until the call has ended; current is valid exactly then */
+	bool opened, stopped, removed, freeing;
+};
+
+static const char *const function_names[] = {"add handler", "update handler", "delete handler"};
+
+static int push_call(lua_State *L, void *data)
+{
+	struct consumer *consumer = data;
+	const struct consumer_options *options = &consumer->options;
+	lua_rawgeti(L, LUA_REGISTRYINDEX, options->functions[consumer->current.type]);
+	bind_object_push(L, consumer->current.object, options->fields, options->field_count);
+	bind_event_push(L, &consumer->current);
+	return 2;
+}
+
+/* The popped notification is handled, well or not: the registration's sync counts it either way. */
+static void finish(struct consumer *consumer, const struct err *err)
+{
+	if (err && !consumer->freeing)
+		script_log_error(consumer->script, err, function_names[consumer->current.type], consumer->options.informer,
+				 consumer->current.object);
+	consumer->calling = false;
+	consumer->task = NULL;
+	consumer->script->events++;
+	notification_fini(&consumer->current);
+	listener_done(consumer->listener);
+}
+
+static void free_later(void *data)
+{
+	consumer_free(data);
+}
+
+static void on_call_end(void *data, const struct err *err)
+{
+	struct consumer *consumer = data;
+	consumer->script->tasks--;
+	bool waited = consumer->task != NULL;
+	finish(consumer, err);
+	host_settled(consumer->script->host);
+	if (consumer->freeing)
+		return;
+	if (consumer->removed)
+		loop_free_later(consumer->script->loop, free_later, consumer);
+	else if (waited)
+		loop_post(consumer->script->loop, &consumer->job);
+}
+
+static void call(struct consumer *consumer)
+{
+	consumer->calling = true;
+	if (consumer->options.functions[consumer->current.type] == LUA_NOREF) {
+		finish(consumer, NULL);
+		return;
+	}
+	consumer->script->tasks++;
+	struct task_options options = {.push = push_call, .on_end = on_call_end, .data = consumer};
+	consumer->task = task_start(consumer->script->state, &options);
+}
+
+static void on_turn(void *data)
+{
+	struct consumer *consumer = data;
+	double until = clock_now() + TURN;
+	while (!consumer->calling && !consumer->stopped && listener_pop(consumer->listener, &consumer->current)) {
+		call(consumer);
+		if (!consumer->calling && clock_now() >= until) {
+			loop_post(consumer->script->loop, &consumer->job);
+			return;
+		}
+	}
+}
+
+static void on_ready(void *data)
+{
+	struct consumer *consumer = data;
+	if (!consumer->calling && !consumer->stopped)
+		loop_post(consumer->script->loop, &consumer->job);
+}
+
+struct consumer *consumer_new(const struct consumer_options *options)
+{
+	static unsigned last_id;
+	struct consumer *consumer = alloc_object(&consumer_type, sizeof(*consumer));
+	consumer->id = ++last_id;
+	consumer->options = *options;
+	consumer->script = options->factory->script;
+	loop_job_init(&consumer->job, on_turn, consumer);
+	struct listener_options listen = {
+		.every_event = options->every_event, .resync = options->resync, .on_ready = on_ready, .data = consumer};
+	consumer->listener = listener_new(options->informer, &listen);
+	list_add_tail(&consumer->script->consumers, &consumer->node);
+	return consumer;
+}
+
+static int release_functions(lua_State *L, void *data)
+{
+	struct consumer *consumer = data;
+	for (int i = 0; i < 3; i++)
+		luaL_unref(L, LUA_REGISTRYINDEX, consumer->options.functions[i]);
+	return 0;
+}
+
+void consumer_free(struct consumer *consumer)
+{
+	consumer->freeing = consumer->stopped = true;
+	if (consumer->task)
+		task_cancel(consumer->task);
+	loop_job_cancel(&consumer->job);
+	list_remove(&consumer->node);
+	listener_free(consumer->listener);
+	call_plain(consumer->script->state, release_functions, consumer, NULL);
+	for (size_t i = 0; i < consumer->options.field_count; i++)
+		json_path_free(consumer->options.fields[i]);
+	alloc_free(consumer->options.fields);
+	alloc_object_free(&consumer_type, consumer);
+}
+
+void consumer_remove(struct consumer *consumer)
+{
+	if (consumer->removed)
+		return;
+	consumer->removed = consumer->stopped = true;
+	if (!consumer->calling)
+		loop_free_later(consumer->script->loop, free_later, consumer);
+}
+
+unsigned consumer_id(const struct consumer *consumer)
+{
+	return consumer->id;
+}
+
+struct consumer *consumer_find(const struct script *script, unsigned id)
+{
+	LIST_EACH (&script->consumers, node)
+		if (consumer_of_node(node)->id == id)
+			return consumer_of_node(node);
+	return NULL;
+}
+
+struct script_factory *consumer_factory(const struct consumer *consumer)
+{
+	return consumer->options.factory;
+}
+
+struct informer *consumer_informer(const struct consumer *consumer)
+{
+	return consumer->options.informer;
+}
+
+void consumer_open(struct consumer *consumer)
+{
+	if (consumer->opened || consumer->stopped)
+		return;
+	consumer->opened = true;
+	listener_open(consumer->listener);
+}
+
+void consumer_stop(struct consumer *consumer)
+{
+	consumer->stopped = true;
+}
+
+bool consumer_has_synced(const struct consumer *consumer)
+{
+	return listener_has_synced(consumer->listener);
+}
+
+size_t consumer_depth(const struct consumer *consumer)
+{
+	return listener_depth(consumer->listener);
+}
+
+double consumer_age(const struct consumer *consumer)
+{
+	return listener_age(consumer->listener);
+}
+
+struct list *consumer_node(struct consumer *consumer)
+{
+	return &consumer->node;
+}
+
+struct consumer *consumer_of_node(struct list *node)
+{
+	return LIST_ENTRY(node, struct consumer, node);
+}

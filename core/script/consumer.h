@@ -1,0 +1,35 @@
+/* consumer: one add_event_handler of a script: takes notifications from its listener, one at a time and in order, and calls the functions. */
+#ifndef PERILUNE_SCRIPT_CONSUMER_H
+#define PERILUNE_SCRIPT_CONSUMER_H
+
+#include "script/script.h"
+
+struct consumer_options {
+	struct script_factory *factory;
+	struct informer *informer;
+	int functions[3];          /* registry references by enum notification_type; LUA_NOREF for none. Taken */
+	struct json_path **fields; /* taken; NULL for whole objects */
+	size_t field_count;
+	double resync;
+	bool every_event;
+};
+
+struct consumer *consumer_new(const struct consumer_options *options);
+void consumer_free(struct consumer *consumer); /* cancels its running call; called by the script's end and by consumer_remove */
+void consumer_remove(struct consumer *consumer); /* no new calls; freed when the running one has ended */
+
+/* A number that no other consumer of the program has or had; and the way back, NULL when it is gone. */
+unsigned consumer_id(const struct consumer *consumer);
+struct consumer *consumer_find(const struct script *script, unsigned id);
+
+struct script_factory *consumer_factory(const struct consumer *consumer);
+struct informer *consumer_informer(const struct consumer *consumer);
+void consumer_open(struct consumer *consumer); /* again: nothing */
+void consumer_stop(struct consumer *consumer); /* no new calls; the running one goes on */
+bool consumer_has_synced(const struct consumer *consumer);
+size_t consumer_depth(const struct consumer *consumer);
+double consumer_age(const struct consumer *consumer);
+struct list *consumer_node(struct consumer *consumer);
+struct consumer *consumer_of_node(struct list *node);
+
+#endif

@@ -1,0 +1,147 @@
+/* describe: what a host tells about itself: check's list, /readyz?verbose and /status. Read-only. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "cache/informer.h"
+#include "script/consumer.h"
+#include "script/host_private.h"
+#include "script/script.h"
+
+static size_t list_length(const struct list *list)
+{
+	size_t count = 0;
+	LIST_EACH (list, node)
+		count++;
+	return count;
+}
+
+/* --- check --- */
+
+struct description {
+	struct script *script;
+	struct buf *out;
+};
+
+static size_t count_handlers(const struct script *script, const struct informer *informer)
+{
+	size_t count = 0;
+	LIST_EACH (&script->consumers, node)
+		if (consumer_informer(consumer_of_node(node)) == informer)
+			count++;
+	return count;
+}
+
+static void describe_informer(void *data, struct informer *informer)
+{
+	const struct description *description = data;
+	size_t handlers = count_handlers(description->script, informer);
+	buf_append_format(description->out, "  informer %s, %zu handler%s\n", informer_label(informer), handlers, handlers == 1 ? "" : "s");
+}
+
+static void describe_calls(const struct list *calls, const char *what, struct buf *out)
+{
+	size_t count = list_length(calls);
+	if (count > 0)
+		buf_append_format(out, "  %s%s", what, count == 1 ? "\n" : "");
+	if (count > 1)
+		buf_append_format(out, " (%zu)\n", count);
+}
+
+static void describe_script(struct script *script, struct buf *out)
+{
+	struct description description = {script, out};
+	buf_append_format(out, "%s (%s)\n", script->name, script->path);
+	LIST_EACH (&script->factories, node)
+		factory_each(LIST_ENTRY(node, struct script_factory, node)->factory, describe_informer, &description);
+	describe_calls(&script->mains, "main", out);
+	describe_calls(&script->on_synced, "on_synced", out);
+	describe_calls(&script->on_shutdown, "on_shutdown", out);
+	LIST_EACH (&script->timers, timer_node)
+		buf_append_format(out, "  every %g s\n", LIST_ENTRY(timer_node, struct script_call, node)->interval);
+}
+
+void host_describe(struct host *host, struct buf *out)
+{
+	LIST_EACH (host_scripts(host), node)
+		describe_script(LIST_ENTRY(node, struct script, node), out);
+}
+
+/* --- readyz --- */
+
+static void append_readiness(void *data, struct informer *informer)
+{
+	struct informer_report report;
+	informer_report(informer, &report);
+	buf_append_format(data, "[%c]%s %s, %zu objects%s%s\n", report.synced ? '+' : '-', report.label, report.state, report.objects,
+			  *report.message ? ": " : "", report.message);
+}
+
+void host_readiness(struct host *host, struct buf *out)
+{
+	pool_each(host_pool(host), append_readiness, out);
+	buf_append_text(out, host_is_ready(host) ? "readyz check passed\n" : "readyz check failed\n");
+}
+
+/* --- status --- */
+
+static void append_string(struct buf *out, const char *name, const char *value)
+{
+	buf_append_format(out, "\"%s\":", name);
+	buf_append_json_string(out, value, strlen(value));
+}
+
+static void append_informer(void *data, struct informer *informer)
+{
+	struct buf *out = data;
+	struct informer_report report;
+	informer_report(informer, &report);
+	buf_append_text(out, out->data[out->length - 1] == '[' ? "{" : ",{");
+	const char *const texts[][2] = {{"apiVersion", report.api_version}, {"kind", report.kind}, {"namespace", report.namespace},
+					{"state", report.state},	    {"message", report.message}};
+	append_string(out, "informer", report.label);
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+		buf_append_text(out, ",");
+		append_string(out, texts[i][0], texts[i][1]);
+	}
+	if (report.status)
+		buf_append_format(out, ",\"status\":%d", report.status);
+	buf_append_format(out, ",\"started\":%s,\"synced\":%s", report.started ? "true" : "false", report.synced ? "true" : "false");
+	buf_append_format(out, ",\"objects\":%zu,\"bytes\":%zu,\"attempts\":%u,\"lists\":%lu,\"watches\":%lu", report.objects, report.bytes,
+			  report.attempts, report.lists, report.watches);
+	buf_append_text(out, "}");
+}
+
+static void append_handlers(const struct script *script, struct buf *out)
+{
+	buf_append_text(out, ",\"handlers\":[");
+	LIST_EACH (&script->consumers, node) {
+		const struct consumer *consumer = consumer_of_node(node);
+		buf_append_text(out, out->data[out->length - 1] == '[' ? "{" : ",{");
+		append_string(out, "informer", informer_label(consumer_informer(consumer)));
+		buf_append_format(out, ",\"synced\":%s,\"depth\":%zu,\"oldestSeconds\":%.3f}",
+				  consumer_has_synced(consumer) ? "true" : "false", consumer_depth(consumer), consumer_age(consumer));
+	}
+	buf_append_text(out, "]");
+}
+
+static void append_script(const struct script *script, struct buf *out)
+{
+	buf_append_text(out, out->data[out->length - 1] == '[' ? "{" : ",{");
+	append_string(out, "script", script->name);
+	buf_append_text(out, ",");
+	append_string(out, "file", script->path);
+	buf_append_format(out, ",\"memoryBytes\":%zu,\"runningCalls\":%u,\"events\":%lu,\"errors\":%lu", script->state->memory,
+			  script->tasks, script->events, script->errors);
+	append_handlers(script, out);
+	buf_append_text(out, "}");
+}
+
+void host_status_json(struct host *host, struct buf *out)
+{
+	buf_append_format(out, "{\"version\":\"%s\",\"ready\":%s,\"informers\":[", PERILUNE_VERSION, host_is_ready(host) ? "true" : "false");
+	pool_each(host_pool(host), append_informer, out);
+	buf_append_text(out, "],\"scripts\":[");
+	LIST_EACH (host_scripts(host), node)
+		append_script(LIST_ENTRY(node, struct script, node), out);
+	buf_append_text(out, "]}\n");
+}

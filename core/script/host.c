@@ -1,0 +1,216 @@
+#include "script/host_private.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "kube/cluster.h"
+#include "net/loop.h"
+#include "script/script.h"
+
+ALLOC_TYPE(host_type, "host");
+
+enum phase { HOST_LOADING, HOST_WAITING, HOST_OPEN, HOST_ENDING, HOST_ENDED };
+
+struct host {
+	struct host_options options;
+	struct loop *loop;
+	struct cluster *cluster;
+	struct pool *pool;
+	struct list scripts;
+	struct barrier *barrier; /* from host_start on */
+	struct loop_timer grace;
+	struct loop_job settle;
+	enum phase phase;
+	int exit_code;
+};
+
+const struct host_options *host_get_options(const struct host *host)
+{
+	return &host->options;
+}
+
+struct loop *host_loop(const struct host *host)
+{
+	return host->loop;
+}
+
+struct cluster *host_cluster(const struct host *host)
+{
+	return host->options.config ? host->cluster : NULL;
+}
+
+struct pool *host_pool(struct host *host)
+{
+	return host->pool;
+}
+
+bool host_is_open(const struct host *host)
+{
+	return host->phase == HOST_OPEN;
+}
+
+bool host_is_ready(const struct host *host)
+{
+	return host->phase == HOST_OPEN;
+}
+
+int host_exit_code(const struct host *host)
+{
+	return host->exit_code;
+}
+
+void host_set_exit_code(struct host *host, int code)
+{
+	host->exit_code = code;
+}
+
+struct list *host_scripts(struct host *host)
+{
+	return &host->scripts;
+}
+
+struct barrier *host_barrier(struct host *host)
+{
+	return host->barrier;
+}
+
+/* --- the end --- */
+
+static bool is_idle(const struct host *host)
+{
+	LIST_EACH (&host->scripts, node)
+		if (!script_is_idle(LIST_ENTRY(node, struct script, node)))
+			return false;
+	return true;
+}
+
+static void finish(struct host *host)
+{
+	host->phase = HOST_ENDED;
+	loop_timer_stop(host->loop, &host->grace);
+	loop_stop(host->loop);
+}
+
+static void on_settle(void *data)
+{
+	struct host *host = data;
+	if (host->phase == HOST_ENDING && is_idle(host))
+		finish(host);
+}
+
+void host_settled(struct host *host)
+{
+	if (host->phase == HOST_ENDING)
+		loop_post(host->loop, &host->settle);
+}
+
+static void on_grace_over(void *data)
+{
+	struct host *host = data;
+	LIST_EACH (&host->scripts, node) {
+		struct script *script = LIST_ENTRY(node, struct script, node);
+		if (!script_is_idle(script))
+			log_warn(LOG_FIELDS({"script", script->name}), "%u calls were still running after %g s and are cancelled (--grace-period)",
+				 script->tasks, host->options.grace_period);
+	}
+	finish(host);
+}
+
+void host_stop(struct host *host)
+{
+	if (host->phase >= HOST_ENDING)
+		return;
+	log_info(NULL, "stopping");
+	host->phase = HOST_ENDING;
+	LIST_EACH (&host->scripts, node)
+		script_shutdown(LIST_ENTRY(node, struct script, node));
+	loop_timer_start(host->loop, &host->grace, host->options.grace_period);
+	loop_post(host->loop, &host->settle);
+}
+
+void host_specs_ended(struct host *host, const struct err *err)
+{
+	if (err)
+		host->exit_code = EXIT_FAILED;
+	host_stop(host);
+}
+
+/* --- the barrier --- */
+
+static void open_scripts(struct host *host)
+{
+	host->phase = HOST_OPEN;
+	LIST_EACH (&host->scripts, node)
+		script_opened(LIST_ENTRY(node, struct script, node));
+}
+
+static void on_barrier(void *data, enum barrier_outcome outcome)
+{
+	struct host *host = data;
+	if (host->phase != HOST_WAITING)
+		return;
+	if (outcome == BARRIER_OPEN) {
+		open_scripts(host);
+		return;
+	}
+	host->exit_code = EXIT_NOT_SYNCED;
+	finish(host);
+}
+
+void host_start(struct host *host)
+{
+	host->phase = HOST_WAITING;
+	struct barrier_options options = {
+		.patience = host->options.sync_timeout, .announce = true, .on_done = on_barrier, .data = host};
+	host->barrier = barrier_new(host->loop, &options);
+	LIST_EACH (&host->scripts, node)
+		script_start(LIST_ENTRY(node, struct script, node), host->barrier);
+	if (host->phase == HOST_WAITING)
+		barrier_start(host->barrier);
+}
+
+/* --- making and freeing --- */
+
+/* Without a cluster scripts can still register: their informers belong to one that is never connected to. */
+static struct config *no_config(void)
+{
+	struct config *config = alloc_zero(sizeof(*config));
+	config->source = alloc_string("none");
+	config->server = alloc_string("https://localhost");
+	config->namespace = alloc_string("default");
+	return config;
+}
+
+struct host *host_new(struct loop *loop, const struct host_options *options, struct err *err)
+{
+	struct cluster *cluster = cluster_new(loop, options->config ? options->config : no_config(), err);
+	if (!cluster)
+		return NULL;
+	struct host *host = alloc_object(&host_type, sizeof(*host));
+	host->options = *options;
+	host->loop = loop;
+	host->cluster = cluster;
+	cluster->dry_run = options->dry_run;
+	host->pool = pool_new(cluster);
+	list_init(&host->scripts);
+	loop_timer_init(&host->grace, on_grace_over, host);
+	loop_job_init(&host->settle, on_settle, host);
+	return host;
+}
+
+void host_free(struct host *host)
+{
+	if (!host)
+		return;
+	host->phase = HOST_ENDED;
+	loop_timer_stop(host->loop, &host->grace);
+	while (!list_is_empty(&host->scripts))
+		script_free(LIST_ENTRY(host->scripts.next, struct script, node));
+	if (host->barrier)
+		barrier_free(host->barrier);
+	loop_job_cancel(&host->settle);
+	pool_free(host->pool);
+	cluster_free(host->cluster);
+	alloc_object_free(&host_type, host);
+}

@@ -1,0 +1,18 @@
+/* host_private: what scripts and bindings ask of their host, beyond what the command line sees. */
+#ifndef PERILUNE_SCRIPT_HOST_PRIVATE_H
+#define PERILUNE_SCRIPT_HOST_PRIVATE_H
+
+#include "base/list.h"
+#include "script/host.h"
+
+const struct host_options *host_get_options(const struct host *host);
+struct loop *host_loop(const struct host *host);
+struct cluster *host_cluster(const struct host *host); /* NULL without one: host_get_options()->no_config says why */
+struct list *host_scripts(struct host *host);
+struct barrier *host_barrier(struct host *host); /* NULL before host_start */
+void host_specs_ended(struct host *host, const struct err *err); /* the spec runner's main has returned */
+void host_set_exit_code(struct host *host, int code);
+bool host_is_open(const struct host *host); /* the barrier has opened */
+void host_settled(struct host *host);       /* a call has ended: a shutdown that waits for calls looks again */
+
+#endif

@@ -1,0 +1,19 @@
+/* limit: stops an entry into Lua that runs too long.
+ *
+ * One POSIX timer for the process sends SIGALRM to the loop's thread while an entry runs; when the deadline has passed the handler arms a hook on
+ * every instruction, which raises. pcall, xpcall and the coroutine functions (lua/perilune/guard.lua) hand that on. The
+ * timer is set at most once a limit, not once an entry, and not at all while nothing runs. */
+#ifndef PERILUNE_SCRIPT_LIMIT_H
+#define PERILUNE_SCRIPT_LIMIT_H
+
+#include "script/state.h"
+
+struct limit { /* on the entry's stack: what was being watched before */
+	struct state *outer;
+	double outer_deadline;
+};
+
+void limit_enter(struct limit *limit, struct state *state);
+void limit_leave(const struct limit *limit); /* disarms the hook when it was armed */
+
+#endif

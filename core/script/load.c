@@ -1,0 +1,121 @@
+/* load: from a path on the command line to scripts. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "script/host_private.h"
+#include "script/script.h"
+
+static int load_file(struct host *host, const char *name, const char *path, const char *folder, struct err *err)
+{
+	struct script *script = script_new(host, name, path, folder, err);
+	if (!script)
+		return -1;
+	list_add_tail(host_scripts(host), &script->node);
+	return 0;
+}
+
+/* The last part of path without ".lua" and slashes at the end; owned by the caller. */
+static char *base_name(const char *path)
+{
+	size_t length = strlen(path);
+	while (length > 1 && path[length - 1] == '/')
+		length--;
+	size_t start = length;
+	while (start > 0 && path[start - 1] != '/')
+		start--;
+	if (length - start > 4 && strncmp(path + length - 4, ".lua", 4) == 0)
+		length -= 4;
+	return alloc_text(path + start, length - start);
+}
+
+static char *folder_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash ? alloc_text(path, slash == path ? 1 : (size_t)(slash - path)) : alloc_string(".");
+}
+
+/* `*_spec.lua` and `_*.lua` in a folder are not scripts; a mounted ConfigMap's "..data" isn't either. */
+static int is_script(const struct dirent *entry)
+{
+	size_t length = strlen(entry->d_name);
+	if (entry->d_name[0] == '_' || entry->d_name[0] == '.' || length < 5 || strcmp(entry->d_name + length - 4, ".lua") != 0)
+		return 0;
+	return length < 10 || strcmp(entry->d_name + length - 9, "_spec.lua") != 0;
+}
+
+static int load_entries(struct host *host, const char *folder, struct dirent **entries, int count, struct err *err)
+{
+	int result = 0;
+	for (int i = 0; i < count && result == 0; i++) {
+		char *path = alloc_format("%s/%s", folder, entries[i]->d_name);
+		char *name = base_name(path);
+		result = load_file(host, name, path, folder, err);
+		alloc_free(name);
+		alloc_free(path);
+	}
+	return result;
+}
+
+static int load_folder(struct host *host, const char *folder, struct err *err)
+{
+	struct dirent **entries;
+	int count = scandir(folder, &entries, is_script, alphasort);
+	if (count < 0)
+		return err_set(err, "Usage", "cannot read %s: %s", folder, strerror(errno));
+	int result = count == 0 ? err_set(err, "Usage", "%s: no init.lua and no other .lua file in it", folder)
+				: load_entries(host, folder, entries, count, err);
+	for (int i = 0; i < count; i++)
+		free(entries[i]);
+	free(entries);
+	return result;
+}
+
+static int load_path(struct host *host, const char *path, bool folder, struct err *err)
+{
+	if (!folder) {
+		char *name = base_name(path), *parent = folder_of(path);
+		int result = load_file(host, name, path, parent, err);
+		alloc_free(parent);
+		alloc_free(name);
+		return result;
+	}
+	struct stat found;
+	char *init = alloc_format("%s/init.lua", path);
+	int result;
+	if (stat(init, &found) == 0) {
+		char *name = base_name(path);
+		result = load_file(host, name, init, path, err);
+		alloc_free(name);
+	} else {
+		result = load_folder(host, path, err);
+	}
+	alloc_free(init);
+	return result;
+}
+
+int host_load(struct host *host, const char *path, struct err *err)
+{
+	struct stat found;
+	if (stat(path, &found) < 0)
+		return err_set(err, "Usage", "%s: %s", path, strerror(errno));
+	size_t length = strlen(path);
+	while (length > 1 && path[length - 1] == '/')
+		length--;
+	char *trimmed = alloc_text(path, length);
+	int result = load_path(host, trimmed, S_ISDIR(found.st_mode), err);
+	alloc_free(trimmed);
+	return result;
+}
+
+int host_load_specs(struct host *host, const char *const *arguments, size_t count, struct err *err)
+{
+	struct script *script = script_new_specs(host, arguments, count, err);
+	if (!script)
+		return -1;
+	list_add_tail(host_scripts(host), &script->node);
+	return 0;
+}

@@ -1,0 +1,491 @@
+#include "script/script.h"
+
+#include <lauxlib.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "base/strmap.h"
+#include "cache/barrier.h"
+#include "script/bind.h"
+#include "script/call.h"
+#include "script/consumer.h"
+#include "script/host_private.h"
+#include "script/library.h"
+
+ALLOC_TYPE(script_type, "script");
+ALLOC_TYPE(factory_type, "script factory");
+ALLOC_TYPE(watch_type, "script watch");
+ALLOC_TYPE(call_type, "script call");
+
+/* Keeps a script_factory told about one of its informers. */
+struct script_watch {
+	struct list node; /* in factory->watched */
+	struct script_factory *factory;
+	struct informer *informer; /* counted */
+	struct informer_observer observer;
+};
+
+/* --- making and freeing --- */
+
+static struct script *make(struct host *host, const char *name, bool full, struct err *err)
+{
+	const struct host_options *options = host_get_options(host);
+	struct state_options limits = {.name = name,
+				       .memory_limit = full ? 0 : options->memory_limit,
+				       .time_limit = full ? 0 : options->time_limit,
+				       .jit = options->jit,
+				       .full_library = full || options->unsafe_libs};
+	struct state *state = state_new(&limits, err);
+	if (!state)
+		return NULL;
+	struct script *script = alloc_object(&script_type, sizeof(*script));
+	script->host = host;
+	script->loop = host_loop(host);
+	script->state = state;
+	script->name = alloc_string(name);
+	script->indexes = alloc_zero(sizeof(*script->indexes));
+	strmap_init(script->indexes);
+	state->host = host;
+	state->owner = script;
+	struct list *lists[] = {&script->node,	&script->factories, &script->consumers, &script->mains, &script->on_synced,
+				&script->on_shutdown, &script->timers};
+	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
+		list_init(lists[i]);
+	return script;
+}
+
+struct source {
+	const char *text, *chunk;
+	size_t length;
+	const char *const *arguments; /* of specs */
+	size_t count;
+	struct err *err;
+};
+
+static int load_main(lua_State *L, void *data)
+{
+	struct source *source = data;
+	if (library_load(L, source->text, source->length, source->chunk, source->err) < 0)
+		return -1;
+	return call_function(L, 0, 0, source->err);
+}
+
+struct script *script_new(struct host *host, const char *name, const char *path, const char *folder, struct err *err)
+{
+	struct source source = {.err = err};
+	char *text = library_read(path, &source.length, err);
+	if (!text)
+		return NULL;
+	struct script *script = make(host, name, false, err);
+	if (!script) {
+		alloc_free(text);
+		return NULL;
+	}
+	script->path = alloc_string(path);
+	script->folder = alloc_string(folder);
+	char *chunk = alloc_format("@%s", path);
+	source.text = text;
+	source.chunk = chunk;
+	int result = call_plain(script->state, load_main, &source, err);
+	alloc_free(chunk);
+	alloc_free(text);
+	if (result == 0)
+		return script;
+	script_free(script);
+	return NULL;
+}
+
+static int l_set_exit_code(lua_State *L)
+{
+	struct script *script = state_of(L)->owner;
+	host_set_exit_code(script->host, (int)luaL_checkinteger(L, 1));
+	return 0;
+}
+
+static int load_specs(lua_State *L, void *data)
+{
+	struct source *source = data;
+	lua_getglobal(L, "require");
+	lua_pushliteral(L, "perilune.specs");
+	if (call_function(L, 1, 1, source->err) < 0)
+		return -1;
+	lua_createtable(L, (int)source->count, 0);
+	for (size_t i = 0; i < source->count; i++) {
+		lua_pushstring(L, source->arguments[i]);
+		lua_rawseti(L, -2, (int)i + 1);
+	}
+	lua_pushcfunction(L, l_set_exit_code);
+	return call_function(L, 2, 0, source->err);
+}
+
+struct script *script_new_specs(struct host *host, const char *const *arguments, size_t count, struct err *err)
+{
+	struct script *script = make(host, "specs", true, err);
+	if (!script)
+		return NULL;
+	script->specs = true;
+	script->path = alloc_string("specs");
+	struct source source = {.arguments = arguments, .count = count, .err = err};
+	if (call_plain(script->state, load_specs, &source, err) == 0)
+		return script;
+	script_free(script);
+	return NULL;
+}
+
+static void free_call(struct script_call *call)
+{
+	list_remove(&call->node);
+	loop_timer_stop(call->script->loop, &call->timer);
+	loop_job_cancel(&call->job);
+	alloc_object_free(&call_type, call);
+}
+
+static void free_calls(struct list *calls)
+{
+	while (!list_is_empty(calls))
+		free_call(LIST_ENTRY(calls->next, struct script_call, node));
+}
+
+static void unwatch(struct script_factory *factory)
+{
+	struct list *node;
+	while ((node = list_pop(&factory->watched))) {
+		struct script_watch *watch = LIST_ENTRY(node, struct script_watch, node);
+		informer_unobserve(&watch->observer);
+		informer_unref(watch->informer);
+		alloc_object_free(&watch_type, watch);
+	}
+}
+
+static void free_factory(struct script_factory *factory)
+{
+	unwatch(factory);
+	list_remove(&factory->node);
+	factory_free(factory->factory);
+	alloc_free(factory->namespace);
+	alloc_free(factory->label_selector);
+	alloc_free(factory->field_selector);
+	for (char **path = factory->drop; path && *path; path++)
+		alloc_free(*path);
+	alloc_free(factory->drop);
+	alloc_object_free(&factory_type, factory);
+}
+
+static void free_indexes(struct script *script)
+{
+	size_t cursor = 0;
+	void *text;
+	while (strmap_next(script->indexes, &cursor, NULL, NULL, &text))
+		alloc_free(text);
+	strmap_fini(script->indexes);
+	alloc_free(script->indexes);
+}
+
+/* Tasks end first, while all that they hold is there; then what is called from outside; the state's own userdata last. */
+void script_free(struct script *script)
+{
+	if (!script)
+		return;
+	list_remove(&script->node);
+	script->ending = script->freeing = true;
+	task_cancel_all(script->state);
+	while (!list_is_empty(&script->consumers))
+		consumer_free(consumer_of_node(script->consumers.next));
+	struct list *calls[] = {&script->mains, &script->on_synced, &script->on_shutdown, &script->timers};
+	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
+		free_calls(calls[i]);
+	state_free(script->state);
+	while (!list_is_empty(&script->factories))
+		free_factory(LIST_ENTRY(script->factories.next, struct script_factory, node));
+	free_indexes(script);
+	alloc_free(script->name);
+	alloc_free(script->path);
+	alloc_free(script->folder);
+	alloc_object_free(&script_type, script);
+}
+
+/* --- modules beside it --- */
+
+static bool is_file(const char *path)
+{
+	struct stat found;
+	return stat(path, &found) == 0 && S_ISREG(found.st_mode);
+}
+
+char *script_module_path(const struct script *script, const char *name)
+{
+	if (!script->folder || strchr(name, '/') || strstr(name, "..") || name[0] == '.' || name[0] == '\0')
+		return NULL;
+	char *place = alloc_format("%s/%s", script->folder, name);
+	for (char *c = place + strlen(script->folder) + 1; *c; c++)
+		if (*c == '.')
+			*c = '/';
+	char *path = alloc_format("%s.lua", place);
+	if (!is_file(path)) {
+		alloc_free(path);
+		path = alloc_format("%s/init.lua", place);
+	}
+	alloc_free(place);
+	if (is_file(path))
+		return path;
+	alloc_free(path);
+	return NULL;
+}
+
+/* --- factories --- */
+
+static void on_informer_change(void *data)
+{
+	struct script_watch *watch = data;
+	struct script *script = watch->factory->script;
+	if (script->open && informer_has_synced(watch->informer))
+		script_open_ready(script);
+}
+
+struct script_factory *script_factory_new(struct script *script)
+{
+	struct script_factory *factory = alloc_object(&factory_type, sizeof(*factory));
+	factory->script = script;
+	list_init(&factory->watched);
+	factory->factory = factory_new(host_pool(script->host));
+	list_add_tail(&script->factories, &factory->node);
+	return factory;
+}
+
+struct script_factory *script_default_factory(struct script *script)
+{
+	if (!script->default_factory) {
+		script->default_factory = script_factory_new(script);
+		script->default_factory->namespace = alloc_string(host_get_options(script->host)->namespace);
+	}
+	return script->default_factory;
+}
+
+static bool is_watched(const struct script_factory *factory, const struct informer *informer)
+{
+	LIST_EACH (&factory->watched, node)
+		if (LIST_ENTRY(node, struct script_watch, node)->informer == informer)
+			return true;
+	return false;
+}
+
+struct informer *script_factory_informer(struct script_factory *factory, const struct informer_spec *spec, struct err *err)
+{
+	struct informer *informer = factory_informer(factory->factory, spec, err);
+	if (!informer || is_watched(factory, informer))
+		return informer;
+	struct script_watch *watch = alloc_object(&watch_type, sizeof(*watch));
+	watch->factory = factory;
+	watch->informer = informer_ref(informer);
+	watch->observer.on_change = on_informer_change;
+	watch->observer.data = watch;
+	informer_observe(informer, &watch->observer);
+	list_add_tail(&factory->watched, &watch->node);
+	return informer;
+}
+
+void script_factory_start(struct script_factory *factory)
+{
+	if (factory_is_shut_down(factory->factory))
+		return;
+	factory->started = true;
+	factory_start(factory->factory);
+	script_open_ready(factory->script);
+}
+
+/* Its handlers get nothing more: an informer that another factory keeps goes on for that one alone. */
+void script_factory_shutdown(struct script_factory *factory)
+{
+	LIST_EACH (&factory->script->consumers, node) {
+		struct consumer *consumer = consumer_of_node(node);
+		if (consumer_factory(consumer) == factory)
+			consumer_remove(consumer);
+	}
+	unwatch(factory);
+	factory_shutdown(factory->factory);
+}
+
+static bool has_synced(const struct script_factory *factory)
+{
+	LIST_EACH (&factory->watched, node) {
+		const struct informer *informer = LIST_ENTRY(node, struct script_watch, node)->informer;
+		if (informer_started(informer) && !informer_has_synced(informer))
+			return false;
+	}
+	return true;
+}
+
+/* --- calls --- */
+
+struct run {
+	struct script *script;
+	int reference;
+	const char *what;
+	void (*on_end)(void *data, const struct err *err);
+	void *data;
+};
+
+static int push_function(lua_State *L, void *data)
+{
+	lua_rawgeti(L, LUA_REGISTRYINDEX, ((struct run *)data)->reference);
+	return 0;
+}
+
+static void on_run_end(void *data, const struct err *err)
+{
+	struct run run = *(struct run *)data;
+	alloc_free(data);
+	run.script->tasks--;
+	if (err && !run.script->freeing)
+		script_log_error(run.script, err, run.what, NULL, NULL);
+	if (run.on_end)
+		run.on_end(run.data, err);
+	host_settled(run.script->host);
+}
+
+void script_run(struct script *script, int reference, const char *what, void (*on_end)(void *data, const struct err *err), void *data)
+{
+	struct run *run = alloc_zero(sizeof(*run));
+	*run = (struct run){script, reference, what, on_end, data};
+	script->tasks++;
+	struct task_options options = {.push = push_function, .on_end = on_run_end, .data = run};
+	task_start(script->state, &options);
+}
+
+static void on_every_end(void *data, const struct err *err)
+{
+	(void)err;
+	struct script_call *call = data;
+	call->running = false;
+	if (!call->script->ending)
+		loop_timer_start(call->script->loop, &call->timer, call->interval);
+}
+
+static void on_every(void *data)
+{
+	struct script_call *call = data;
+	call->running = true;
+	script_run(call->script, call->reference, "k8s.every", on_every_end, call);
+}
+
+static void on_late_synced(void *data)
+{
+	struct script_call *call = data;
+	script_run(call->script, call->reference, "k8s.on_synced", NULL, NULL);
+}
+
+struct script_call *script_add_call(struct script *script, struct list *list, int reference, double interval)
+{
+	struct script_call *call = alloc_object(&call_type, sizeof(*call));
+	call->script = script;
+	call->reference = reference;
+	call->interval = interval;
+	loop_timer_init(&call->timer, on_every, call);
+	loop_job_init(&call->job, on_late_synced, call);
+	list_add_tail(list, &call->node);
+	if (script->open && list == &script->timers)
+		loop_timer_start(script->loop, &call->timer, interval);
+	if (script->open && list == &script->on_synced)
+		loop_post(script->loop, &call->job);
+	return call;
+}
+
+/* --- the steps of the host --- */
+
+static void add_to_barrier(void *data, struct informer *informer)
+{
+	barrier_add(data, informer);
+}
+
+static void run_all(struct script *script, struct list *calls, const char *what)
+{
+	LIST_EACH (calls, node)
+		script_run(script, LIST_ENTRY(node, struct script_call, node)->reference, what, NULL, NULL);
+}
+
+static void on_main_end(void *data, const struct err *err)
+{
+	struct script *script = data;
+	if (script->specs)
+		host_specs_ended(script->host, err);
+}
+
+void script_start(struct script *script, struct barrier *barrier)
+{
+	script->started = true;
+	LIST_EACH (&script->mains, node)
+		script_run(script, LIST_ENTRY(node, struct script_call, node)->reference, "k8s.main", on_main_end, script);
+	LIST_EACH (&script->factories, factory_node) {
+		struct script_factory *factory = LIST_ENTRY(factory_node, struct script_factory, node);
+		script_factory_start(factory);
+		factory_each(factory->factory, add_to_barrier, barrier);
+	}
+}
+
+void script_opened(struct script *script)
+{
+	script->open = true;
+	script_open_ready(script);
+	run_all(script, &script->on_synced, "k8s.on_synced");
+	LIST_EACH (&script->timers, node) {
+		struct script_call *call = LIST_ENTRY(node, struct script_call, node);
+		loop_timer_start(script->loop, &call->timer, call->interval);
+	}
+}
+
+void script_open_ready(struct script *script)
+{
+	if (!script->open)
+		return;
+	LIST_EACH (&script->consumers, node) {
+		struct consumer *consumer = consumer_of_node(node);
+		struct informer *informer = consumer_informer(consumer);
+		if (informer_started(informer) && has_synced(consumer_factory(consumer)))
+			consumer_open(consumer);
+	}
+}
+
+void script_shutdown(struct script *script)
+{
+	script->ending = true;
+	LIST_EACH (&script->consumers, node)
+		consumer_stop(consumer_of_node(node));
+	LIST_EACH (&script->timers, timer_node)
+		loop_timer_stop(script->loop, &LIST_ENTRY(timer_node, struct script_call, node)->timer);
+	run_all(script, &script->on_shutdown, "k8s.on_shutdown");
+}
+
+bool script_is_idle(const struct script *script)
+{
+	return script->tasks == 0;
+}
+
+/* --- errors --- */
+
+/* "init.lua:12" from "init.lua:12: attempt to …"; "" when it does not begin so. */
+static const char *place_of(const char *message, char *out, size_t size)
+{
+	const char *colon = strstr(message, ".lua:");
+	size_t digits = colon ? strspn(colon + 5, "0123456789") : 0;
+	size_t length = colon ? (size_t)(colon - message) + 5 + digits : 0;
+	if (digits == 0 || length >= size || memchr(message, ' ', length))
+		return NULL;
+	memcpy(out, message, length);
+	out[length] = '\0';
+	return out;
+}
+
+void script_log_error(struct script *script, const struct err *err, const char *what, const struct informer *informer,
+		      const struct object *object)
+{
+	char place[256];
+	script->errors++;
+	log_error(LOG_FIELDS({"script", script->name}, {"informer", informer ? informer_label(informer) : NULL},
+			     {"namespace", object && *object_namespace(object) ? object_namespace(object) : NULL},
+			     {"name", object ? object_name(object) : NULL}, {"file", place_of(err->message, place, sizeof(place))},
+			     {"error", err->message}),
+		  "%s failed", what);
+}

@@ -1,0 +1,88 @@
+/* script: one loaded script: its state, what it registered, and the tasks that serve it. */
+#ifndef PERILUNE_SCRIPT_SCRIPT_H
+#define PERILUNE_SCRIPT_SCRIPT_H
+
+#include "cache/factory.h"
+#include "net/loop.h"
+#include "script/host.h"
+#include "script/state.h"
+#include "script/task.h"
+
+struct consumer;
+
+/* A factory that the script made (the default one included), and how its informers are watched for their sync. */
+struct script_factory {
+	struct list node; /* in script->factories */
+	struct script *script;
+	struct factory *factory;
+	char *namespace, *label_selector, *field_selector; /* defaults for its informers; NULL none */
+	double resync;
+	char **drop;      /* ended by NULL; NULL when not given */
+	struct list watched; /* struct script_watch: one for each informer, to be told when it syncs */
+	bool started;
+};
+
+/* What the script wants called later: on_synced, on_shutdown, every. */
+struct script_call {
+	struct list node;
+	struct script *script;
+	int reference;     /* the function, in the registry */
+	double interval;   /* every: seconds; 0 otherwise */
+	struct loop_timer timer;
+	struct loop_job job;
+	bool running;
+};
+
+struct script {
+	struct list node; /* in the host's scripts */
+	struct host *host;
+	struct loop *loop;
+	struct state *state;
+	char *name;   /* "mirror" for mirror.lua and for mirror/init.lua */
+	char *path;   /* of its main file */
+	char *folder; /* where its modules are */
+	struct list factories, consumers;
+	struct list mains, on_synced, on_shutdown, timers; /* struct script_call */
+	struct strmap *indexes; /* "informer label\nname" to path text, owned */
+	struct script_factory *default_factory;
+	unsigned tasks;    /* calls under way */
+	bool started;      /* script_start has been called */
+	bool open;         /* its barrier has opened */
+	bool ending;       /* no new calls but on_shutdown's */
+	bool freeing;      /* what is cancelled now is no error */
+	bool specs;        /* the busted runner */
+	unsigned long events, errors;
+};
+
+/* Loads the file at path as the main chunk. NULL with err: "file:line: what". full: specs' state. */
+struct script *script_new(struct host *host, const char *name, const char *path, const char *folder, struct err *err);
+/* A full-library script whose main is the embedded busted runner with these arguments. */
+struct script *script_new_specs(struct host *host, const char *const *arguments, size_t count, struct err *err);
+void script_free(struct script *script);
+
+/* "folder/a/b.lua" or "folder/a/b/init.lua" for module name "a.b"; owned by the caller. NULL when there is none, or when the name could leave the folder. */
+char *script_module_path(const struct script *script, const char *name);
+
+struct script_factory *script_factory_new(struct script *script); /* with nothing set */
+struct script_factory *script_default_factory(struct script *script);
+/* The factory's informer for spec, watched for its sync. Borrowed; NULL with err. */
+struct informer *script_factory_informer(struct script_factory *factory, const struct informer_spec *spec, struct err *err);
+void script_factory_start(struct script_factory *factory);
+void script_factory_shutdown(struct script_factory *factory);
+
+/* Registers a call; takes the registry reference. list is one of the script's four. */
+struct script_call *script_add_call(struct script *script, struct list *list, int reference, double interval);
+
+/* The steps of the host. */
+void script_start(struct script *script, struct barrier *barrier); /* runs the mains, starts the factories, adds their informers */
+void script_opened(struct script *script);   /* opens the listeners, runs on_synced, starts the timers */
+void script_open_ready(struct script *script); /* opens registrations whose factory has synced */
+void script_shutdown(struct script *script); /* runs on_shutdown; no new events */
+bool script_is_idle(const struct script *script); /* no call under way */
+
+/* Runs a registered function as a task with no arguments; errors are logged with what. */
+void script_run(struct script *script, int reference, const char *what, void (*on_end)(void *data, const struct err *err), void *data);
+/* One line: the error, its place and what it was about; counted. */
+void script_log_error(struct script *script, const struct err *err, const char *what, const struct informer *informer, const struct object *object);
+
+#endif

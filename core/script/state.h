@@ -1,0 +1,58 @@
+/* state: one lua_State with its limits: a script's own world, or the full-library one that specs run in.
+ *
+ * Memory: every byte goes through a counting allocator. An allocation beyond `memory_limit` fails and stops the
+ * present entry, which no pcall of the script can catch; past three quarters of it a full collection follows the entry. Time: limit.c. Nothing but call.c enters it. */
+#ifndef PERILUNE_SCRIPT_STATE_H
+#define PERILUNE_SCRIPT_STATE_H
+
+#include <lua.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/list.h"
+
+struct host;
+struct task;
+
+struct state_options {
+	const char *name;    /* for logs; borrowed for the call */
+	size_t memory_limit; /* bytes; 0: none */
+	double time_limit;   /* seconds between yields; 0: none */
+	bool jit;
+	bool full_library;   /* no whitelist: ffi, io, debug, os and any module on package.path */
+};
+
+enum state_kill { KILL_NONE, KILL_TIME, KILL_MEMORY };
+
+struct state {
+	lua_State *L;
+	char *name;
+	struct host *host;    /* borrowed; NULL in specs of this file alone */
+	void *owner;          /* the script; borrowed */
+	struct list tasks;    /* all that have not ended */
+	struct task *running; /* the one whose coroutine runs now; NULL in plain calls */
+	lua_State *spare;     /* a coroutine that has returned, for the next task; or NULL */
+	int spare_reference;  /* its place in the registry */
+	struct buf scratch;   /* for whoever needs bytes within one call; may hold anything after it */
+
+	size_t memory, memory_limit;
+	lua_Alloc allocate;   /* LuaJIT's own */
+	void *allocate_data;
+
+	double time_limit;
+	volatile sig_atomic_t killed; /* enum state_kill: the present entry is being stopped; cleared when it has ended */
+	char killed_at[128];          /* file:line where the first stop hit */
+
+	bool full_library;
+	bool dead; /* could not be brought below its limit again: no more entries */
+};
+
+/* NULL with err when a limit is too small to even open the libraries. Calls no script code. */
+struct state *state_new(const struct state_options *options, struct err *err);
+void state_free(struct state *state); /* cancels its tasks first */
+struct state *state_of(lua_State *L);
+
+#endif

@@ -1,0 +1,180 @@
+#include "script/task.h"
+
+#include <lauxlib.h>
+
+#include "base/alloc.h"
+#include "script/call.h"
+
+ALLOC_TYPE(task_type, "task");
+
+struct task {
+	struct list node; /* in state->tasks */
+	struct state *state;
+	struct task_options options;
+	lua_State *thread;
+	int reference; /* keeps thread alive, in the registry */
+	bool waiting;
+	void (*on_cancel)(void *data);
+	void *cancel_data;
+};
+
+/* One entry that makes or continues a coroutine. */
+struct step {
+	struct task *task;
+	task_push_fn push;
+	void *data;
+	bool yielded;
+	struct err *err;
+};
+
+/* What a waiting host call yields. Scripts can't make one: guard.lua never shows it to them. */
+static char wait_mark;
+
+void task_push_mark(lua_State *L)
+{
+	lua_pushlightuserdata(L, &wait_mark);
+}
+
+/* A coroutine that returned can run another function: a handler that waits for nothing makes no garbage. */
+static void make_thread(lua_State *L, struct task *task)
+{
+	struct state *state = task->state;
+	if (state->spare) {
+		task->thread = state->spare;
+		task->reference = state->spare_reference;
+		state->spare = NULL;
+		return;
+	}
+	task->thread = lua_newthread(L);
+	task->reference = luaL_ref(L, LUA_REGISTRYINDEX);
+}
+
+static int after_yield(struct step *step)
+{
+	lua_State *thread = step->task->thread;
+	step->yielded = lua_gettop(thread) >= 1 && lua_touserdata(thread, 1) == &wait_mark && step->task->waiting;
+	lua_settop(thread, 0);
+	if (step->yielded)
+		return 0;
+	return err_set(step->err, "", "coroutine.yield outside of a coroutine of the script's own");
+}
+
+static int run(lua_State *L, void *data)
+{
+	struct step *step = data;
+	struct task *task = step->task;
+	if (!task->thread)
+		make_thread(L, task);
+	luaL_checkstack(task->thread, LUA_MINSTACK, "no room for arguments");
+	int arguments = step->push(task->thread, step->data);
+	int status = lua_resume(task->thread, arguments);
+	if (status == LUA_YIELD)
+		return after_yield(step);
+	if (status) {
+		call_error(L, task->thread, status, step->err);
+		return -1;
+	}
+	int count = lua_gettop(task->thread);
+	if (task->options.on_results)
+		return task->options.on_results(task->thread, count, task->options.data, step->err);
+	return 0;
+}
+
+static int release_thread(lua_State *L, void *data)
+{
+	luaL_unref(L, LUA_REGISTRYINDEX, *(int *)data);
+	return 0;
+}
+
+static void drop_thread(struct task *task, bool returned)
+{
+	struct state *state = task->state;
+	if (returned && !state->spare) {
+		lua_settop(task->thread, 0);
+		state->spare = task->thread;
+		state->spare_reference = task->reference;
+	} else if (task->thread) {
+		call_plain(state, release_thread, &task->reference, NULL);
+	}
+}
+
+static void end(struct task *task, const struct err *err)
+{
+	struct task_options options = task->options;
+	list_remove(&task->node);
+	drop_thread(task, !err);
+	alloc_object_free(&task_type, task);
+	if (options.on_end)
+		options.on_end(options.data, err);
+}
+
+/* Returns whether the task goes on. */
+static bool advance(struct task *task, task_push_fn push, void *data)
+{
+	struct state *state = task->state;
+	struct err err;
+	struct step step = {task, push, data, false, &err};
+	struct task *outer = state->running;
+	state->running = task;
+	int result = call_plain(state, run, &step, &err);
+	state->running = outer;
+	if (result == 0 && step.yielded)
+		return true;
+	if (task->waiting) { /* stopped or failed after the wait began: no one is there to be woken */
+		task->waiting = false;
+		task->on_cancel(task->cancel_data);
+	}
+	end(task, result == 0 ? NULL : &err);
+	return false;
+}
+
+struct task *task_start(struct state *state, const struct task_options *options)
+{
+	struct task *task = alloc_object(&task_type, sizeof(*task));
+	task->state = state;
+	task->options = *options;
+	list_add_tail(&state->tasks, &task->node);
+	return advance(task, options->push, options->data) ? task : NULL;
+}
+
+struct task *task_current(lua_State *L, const char *what)
+{
+	struct task *task = state_of(L)->running;
+	if (!task)
+		luaL_error(L, "%s waits for the host, which works only in handlers, reconcile functions, k8s.main, k8s.every and the like", what);
+	if (!lua_isyieldable(L))
+		luaL_error(L, "%s waits for the host, which does not work inside table.sort, string.gsub, require and other C functions", what);
+	return task;
+}
+
+int task_wait(lua_State *L, struct task *task, void (*on_cancel)(void *data), void *data)
+{
+	task->waiting = true;
+	task->on_cancel = on_cancel;
+	task->cancel_data = data;
+	lua_settop(L, 0);
+	lua_pushlightuserdata(L, &wait_mark);
+	return lua_yield(L, 1);
+}
+
+void task_wake(struct task *task, task_push_fn push, void *data)
+{
+	task->waiting = false;
+	advance(task, push, data);
+}
+
+void task_cancel(struct task *task)
+{
+	struct err err;
+	err_set(&err, "", "cancelled");
+	task->waiting = false;
+	task->on_cancel(task->cancel_data);
+	end(task, &err);
+}
+
+void task_cancel_all(struct state *state)
+{
+	struct list *node;
+	while ((node = state->tasks.next) != &state->tasks)
+		task_cancel(LIST_ENTRY(node, struct task, node));
+}

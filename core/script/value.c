@@ -1,0 +1,390 @@
+#include "script/value.h"
+
+#include <lauxlib.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/utf8.h"
+#include "script/state.h"
+
+#define TYPE_CDATA 10 /* LuaJIT's LUA_TCDATA, which its headers leave out */
+#define EXACT 9007199254740992 /* 2^53: up to here a double holds every integer */
+
+/* Registry keys by address. */
+static char array_key, object_key, int64_key, uint64_key, istype_key;
+
+static void push_registry(lua_State *L, void *key)
+{
+	lua_pushlightuserdata(L, key);
+	lua_rawget(L, LUA_REGISTRYINDEX);
+}
+
+static void pop_to_registry(lua_State *L, void *key)
+{
+	lua_pushlightuserdata(L, key);
+	lua_insert(L, -2);
+	lua_rawset(L, LUA_REGISTRYINDEX);
+}
+
+static void make_metatable(lua_State *L, void *key, const char *name)
+{
+	lua_createtable(L, 0, 1);
+	lua_pushstring(L, name);
+	lua_setfield(L, -2, "__metatable");
+	pop_to_registry(L, key);
+}
+
+static void keep_type(lua_State *L, int ffi, const char *name, void *key)
+{
+	lua_getfield(L, ffi, "typeof");
+	lua_pushstring(L, name);
+	lua_call(L, 1, 1);
+	pop_to_registry(L, key);
+}
+
+void value_open(lua_State *L)
+{
+	int top = lua_gettop(L);
+	make_metatable(L, &array_key, "array");
+	make_metatable(L, &object_key, "object");
+	lua_getglobal(L, "require");
+	lua_pushliteral(L, "ffi");
+	lua_call(L, 1, 1);
+	keep_type(L, top + 1, "int64_t", &int64_key);
+	keep_type(L, top + 1, "uint64_t", &uint64_key);
+	lua_getfield(L, top + 1, "istype");
+	pop_to_registry(L, &istype_key);
+	lua_settop(L, top);
+}
+
+void value_mark_array(lua_State *L, int index)
+{
+	if (index < 0)
+		index = lua_gettop(L) + index + 1;
+	push_registry(L, &array_key);
+	lua_setmetatable(L, index);
+}
+
+void value_mark_object(lua_State *L, int index)
+{
+	if (index < 0)
+		index = lua_gettop(L) + index + 1;
+	push_registry(L, &object_key);
+	lua_setmetatable(L, index);
+}
+
+/* --- JSON to Lua --- */
+
+static void push_int64(lua_State *L, int64_t value)
+{
+	push_registry(L, &int64_key);
+	lua_call(L, 0, 1);
+	memcpy((void *)lua_topointer(L, -1), &value, sizeof(value));
+}
+
+static void push_number(lua_State *L, struct json_slice json)
+{
+	int64_t integer;
+	if (json_integer(json, &integer) == 0) {
+		bool negative_zero = integer == 0 && json.data[0] == '-';
+		if (negative_zero)
+			lua_pushnumber(L, -0.0);
+		else if (integer >= -EXACT && integer <= EXACT)
+			lua_pushnumber(L, (double)integer);
+		else
+			push_int64(L, integer);
+		return;
+	}
+	char copy[512]; /* strtod wants a NUL */
+	if (json.length >= sizeof(copy))
+		luaL_error(L, "JSON: a number of %d digits", (int)json.length);
+	memcpy(copy, json.data, json.length);
+	copy[json.length] = '\0';
+	double number = strtod(copy, NULL);
+	if (isinf(number))
+		luaL_error(L, "JSON: the number %s is out of range", copy);
+	lua_pushnumber(L, number);
+}
+
+static void push_string(lua_State *L, struct json_slice json)
+{
+	if (!memchr(json.data, '\\', json.length)) {
+		lua_pushlstring(L, json.data + 1, json.length - 2);
+		return;
+	}
+	struct buf *scratch = &state_of(L)->scratch;
+	buf_reset(scratch);
+	json_string_append(json, scratch);
+	lua_pushlstring(L, buf_text(scratch), scratch->length);
+}
+
+static void push_container(lua_State *L, struct json_slice json, bool array)
+{
+	luaL_checkstack(L, 8, "JSON nests too deep");
+	lua_newtable(L);
+	struct json_iter iter = json_iterate(json);
+	for (int i = 1; json_next(&iter); i++) {
+		if (array) {
+			value_push(L, iter.value);
+			lua_rawseti(L, -2, i);
+		} else {
+			push_string(L, iter.key);
+			value_push(L, iter.value);
+			lua_rawset(L, -3);
+		}
+	}
+	if (array)
+		value_mark_array(L, -1);
+}
+
+void value_push(lua_State *L, struct json_slice json)
+{
+	switch (json_type(json)) {
+	case JSON_NONE:
+		lua_pushnil(L);
+		break;
+	case JSON_NULL:
+		lua_pushlightuserdata(L, NULL);
+		break;
+	case JSON_BOOL:
+		lua_pushboolean(L, json_bool(json, false));
+		break;
+	case JSON_NUMBER:
+		push_number(L, json);
+		break;
+	case JSON_STRING:
+		push_string(L, json);
+		break;
+	case JSON_ARRAY:
+		push_container(L, json, true);
+		break;
+	case JSON_OBJECT:
+		push_container(L, json, false);
+		break;
+	}
+}
+
+/* --- Lua to JSON --- */
+
+/* Where we are, from the root: a list on the C stack, printed only for an error. */
+struct place {
+	const struct place *parent;
+	const char *key; /* NULL: index */
+	size_t index;
+	unsigned depth;
+};
+
+static void append_place(const struct place *place, struct buf *out)
+{
+	if (!place->parent)
+		return;
+	append_place(place->parent, out);
+	if (place->key)
+		buf_append_format(out, "%s%s", out->length ? "." : "", place->key);
+	else
+		buf_append_format(out, "[%zu]", place->index);
+}
+
+static int refuse(const struct place *place, struct err *err, const char *what)
+{
+	struct buf path;
+	buf_init(&path, 512);
+	append_place(place, &path);
+	err_set(err, "", "%s%s%s", buf_text(&path), path.length ? ": " : "", what);
+	buf_fini(&path);
+	return -1;
+}
+
+static int appended(const struct place *place, struct err *err, int result)
+{
+	return result < 0 ? refuse(place, err, "too large") : 0;
+}
+
+static bool is_utf8(const char *text, size_t length)
+{
+	const unsigned char *at = (const unsigned char *)text, *end = at + length;
+	while (at < end) {
+		size_t step = utf8_sequence(at, (size_t)(end - at));
+		if (step == 0)
+			return false;
+		at += step;
+	}
+	return true;
+}
+
+static int encode_string(lua_State *L, int index, const struct place *place, struct buf *out, struct err *err)
+{
+	size_t length;
+	const char *text = lua_tolstring(L, index, &length);
+	if (!is_utf8(text, length))
+		return refuse(place, err, "a string that is no UTF-8 can't be JSON");
+	return appended(place, err, buf_append_json_string(out, text, length));
+}
+
+static int encode_number(double number, const struct place *place, struct buf *out, struct err *err)
+{
+	if (isnan(number) || isinf(number))
+		return refuse(place, err, "NaN and infinity can't be JSON");
+	if (number == floor(number) && fabs(number) <= EXACT && !(number == 0 && signbit(number)))
+		return appended(place, err, buf_append_format(out, "%lld", (long long)number));
+	char text[32];
+	for (int digits = 15; digits <= 17; digits++) { /* the shortest that reads back the same */
+		snprintf(text, sizeof(text), "%.*g", digits, number);
+		if (strtod(text, NULL) == number)
+			break;
+	}
+	return appended(place, err, buf_append_text(out, text));
+}
+
+static bool is_ctype(lua_State *L, int index, void *key)
+{
+	push_registry(L, &istype_key);
+	push_registry(L, key);
+	lua_pushvalue(L, index);
+	lua_call(L, 2, 1);
+	bool result = lua_toboolean(L, -1);
+	lua_pop(L, 1);
+	return result;
+}
+
+static int encode_cdata(lua_State *L, int index, const struct place *place, struct buf *out, struct err *err)
+{
+	if (is_ctype(L, index, &int64_key)) {
+		int64_t value;
+		memcpy(&value, lua_topointer(L, index), sizeof(value));
+		return appended(place, err, buf_append_format(out, "%lld", (long long)value));
+	}
+	if (is_ctype(L, index, &uint64_key)) {
+		uint64_t value;
+		memcpy(&value, lua_topointer(L, index), sizeof(value));
+		return appended(place, err, buf_append_format(out, "%llu", (unsigned long long)value));
+	}
+	return refuse(place, err, "cdata other than 64-bit integers can't be JSON");
+}
+
+static int encode(lua_State *L, int index, const struct place *place, struct buf *out, struct err *err);
+
+static bool has_metatable(lua_State *L, int index, void *key)
+{
+	if (!lua_getmetatable(L, index))
+		return false;
+	push_registry(L, key);
+	bool same = lua_rawequal(L, -1, -2);
+	lua_pop(L, 2);
+	return same;
+}
+
+/* An array: marked as one, or not marked as an object and with something at 1. */
+static bool is_array(lua_State *L, int index)
+{
+	if (has_metatable(L, index, &array_key))
+		return true;
+	lua_rawgeti(L, index, 1);
+	bool first = !lua_isnil(L, -1);
+	lua_pop(L, 1);
+	return first && !has_metatable(L, index, &object_key);
+}
+
+static int check_array_keys(lua_State *L, int index, size_t length, const struct place *place, struct err *err)
+{
+	size_t count = 0;
+	for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1)) {
+		count++;
+		if (lua_type(L, -2) != LUA_TNUMBER) {
+			lua_pop(L, 2);
+			return refuse(place, err, "a table with both numbers and names as keys can't be JSON");
+		}
+	}
+	return count == length ? 0 : refuse(place, err, "an array with holes can't be JSON (use k8s.null)");
+}
+
+static int encode_array(lua_State *L, int index, const struct place *place, struct buf *out, struct err *err)
+{
+	size_t length = lua_objlen(L, index);
+	if (check_array_keys(L, index, length, place, err) < 0)
+		return -1;
+	if (appended(place, err, buf_append_char(out, '[')) < 0)
+		return -1;
+	for (size_t i = 1; i <= length; i++) {
+		struct place here = {place, NULL, i, place->depth + 1};
+		if (i > 1 && appended(place, err, buf_append_char(out, ',')) < 0)
+			return -1;
+		lua_rawgeti(L, index, (int)i);
+		int result = encode(L, lua_gettop(L), &here, out, err);
+		lua_pop(L, 1);
+		if (result < 0)
+			return -1;
+	}
+	return appended(place, err, buf_append_char(out, ']'));
+}
+
+static int encode_member(lua_State *L, const struct place *place, struct buf *out, struct err *err)
+{
+	int value = lua_gettop(L), key = value - 1;
+	if (lua_type(L, key) != LUA_TSTRING)
+		return refuse(place, err, "only strings can be the keys of a JSON object");
+	struct place here = {place, lua_tostring(L, key), 0, place->depth + 1};
+	if (encode_string(L, key, &here, out, err) < 0)
+		return -1;
+	if (appended(place, err, buf_append_char(out, ':')) < 0)
+		return -1;
+	return encode(L, value, &here, out, err);
+}
+
+static int encode_object(lua_State *L, int index, const struct place *place, struct buf *out, struct err *err)
+{
+	if (appended(place, err, buf_append_char(out, '{')) < 0)
+		return -1;
+	bool first = true;
+	for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1), first = false) {
+		int result = first ? 0 : appended(place, err, buf_append_char(out, ','));
+		if (result == 0)
+			result = encode_member(L, place, out, err);
+		if (result < 0) {
+			lua_pop(L, 2);
+			return -1;
+		}
+	}
+	return appended(place, err, buf_append_char(out, '}'));
+}
+
+static int encode_table(lua_State *L, int index, const struct place *place, struct buf *out, struct err *err)
+{
+	if (place->depth >= JSON_DEPTH)
+		return refuse(place, err, "nested deeper than 512, or a table that contains itself");
+	luaL_checkstack(L, 8, "JSON nests too deep");
+	return is_array(L, index) ? encode_array(L, index, place, out, err) : encode_object(L, index, place, out, err);
+}
+
+static int encode(lua_State *L, int index, const struct place *place, struct buf *out, struct err *err)
+{
+	switch (lua_type(L, index)) {
+	case LUA_TNIL:
+		return appended(place, err, buf_append_text(out, "null"));
+	case LUA_TBOOLEAN:
+		return appended(place, err, buf_append_text(out, lua_toboolean(L, index) ? "true" : "false"));
+	case LUA_TNUMBER:
+		return encode_number(lua_tonumber(L, index), place, out, err);
+	case LUA_TSTRING:
+		return encode_string(L, index, place, out, err);
+	case LUA_TTABLE:
+		return encode_table(L, index, place, out, err);
+	case LUA_TLIGHTUSERDATA:
+		if (!lua_touserdata(L, index))
+			return appended(place, err, buf_append_text(out, "null"));
+		return refuse(place, err, "a userdata can't be JSON");
+	case TYPE_CDATA:
+		return encode_cdata(L, index, place, out, err);
+	default:
+		return refuse(place, err,
+			      lua_type(L, index) == LUA_TFUNCTION ? "a function can't be JSON" : "a thread or userdata can't be JSON");
+	}
+}
+
+int value_encode(lua_State *L, int index, struct buf *out, struct err *err)
+{
+	struct place root = {NULL, NULL, 0, 0};
+	return encode(L, index < 0 ? lua_gettop(L) + index + 1 : index, &root, out, err);
+}

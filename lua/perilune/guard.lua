@@ -1,0 +1,83 @@
+-- guard: pcall, xpcall and the coroutine functions as scripts see them.
+--
+-- Two promises. A script that is being stopped can't catch its way on: whatever catches an error hands it on while `killed()` says so. A host call
+-- inside a coroutine of the script's own waits all the same: it yields `mark`, which resume passes up to the host and never shows to the script.
+
+local mark, killed = ...
+
+local error, rawequal, setmetatable, type = error, rawequal, setmetatable, type
+local raw_pcall, raw_xpcall = pcall, xpcall
+local create, raw_resume, raw_yield = coroutine.create, coroutine.resume, coroutine.yield
+local running = coroutine.running
+
+-- A resume inside a resume takes C stack; LuaJIT's own bound ends the process in places, this one is a plain error.
+local MOST_NESTED = 200
+
+local depth = setmetatable({}, { __mode = "k" }) -- coroutine -> how many resumes it is below its task
+local waiting = setmetatable({}, { __mode = "k" }) -- coroutine -> true while its host call has not been answered
+
+local function hand_on(ok, ...)
+  if not ok and killed() then
+    error("stopped", 0)
+  end
+  return ok, ...
+end
+
+function pcall(f, ...)
+  return hand_on(raw_pcall(f, ...))
+end
+
+function xpcall(f, handler, ...)
+  -- LuaJIT runs no hooks in a handler that a hook's error called, so a stopped script's handler is not called at all.
+  local function guarded(problem)
+    if killed() then
+      return problem
+    end
+    return handler(problem)
+  end
+  return hand_on(raw_xpcall(f, guarded, ...))
+end
+
+local function continue(co, ...)
+  waiting[co] = nil
+  return raw_resume(co, ...)
+end
+
+local function pass(co, ok, first, ...)
+  if ok and rawequal(first, mark) then
+    waiting[co] = true
+    return pass(co, continue(co, raw_yield(mark)))
+  end
+  return hand_on(ok, first, ...)
+end
+
+local function resume(co, ...)
+  if type(co) ~= "thread" then
+    return raw_resume(co, ...)
+  end
+  if waiting[co] then
+    return false, "cannot resume a coroutine that waits for the host"
+  end
+  local level = (depth[running()] or 0) + 1
+  if level > MOST_NESTED then
+    return false, "coroutines nested deeper than " .. MOST_NESTED
+  end
+  depth[co] = level
+  return pass(co, raw_resume(co, ...))
+end
+
+coroutine.resume = resume
+
+local function unwrap(ok, ...)
+  if not ok then
+    error((...), 0)
+  end
+  return ...
+end
+
+function coroutine.wrap(f)
+  local co = create(f)
+  return function(...)
+    return unwrap(resume(co, ...))
+  end
+end

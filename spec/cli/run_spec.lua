@@ -1,0 +1,87 @@
+local cli = require "support.cli"
+local files = require "support.files"
+local tcp = require "support.tcp"
+
+describe("perilune run", function()
+	local folder = files.folder()
+	local kubeconfig = cli.kubeconfig(folder)
+	local watcher = files.write(folder .. "/watcher.lua", [[
+		local k8s = require "perilune"
+		k8s.informer { apiVersion = "v1", kind = "Pod" }:add_event_handler { add = function() end }
+	]])
+
+	local function start(...)
+		return cli.start { "run", watcher, "--kubeconfig", kubeconfig, "--listen", "off", ... }
+	end
+
+	it("stops as asked", function()
+		for _, signal in ipairs { "TERM", "INT" } do
+			local child = start()
+			child:wait_for("http://127.0.0.1:1", 10)
+			child:kill(signal)
+			assert.equal(0, (child:wait(10)))
+		end
+	end)
+
+	it("ends with the late caches and exit code 3", function()
+		local child = start("--sync-timeout", "300ms")
+		assert.equal(3, (child:wait(20)))
+		local err = child:stderr()
+		assert.truthy(err:find("caches did not sync", 1, true), err)
+		assert.truthy(err:find("[-]v1/Pod", 1, true), err)
+	end)
+
+	it("stays JSON to the end", function()
+		local child = start("--sync-timeout", "300ms", "--log-format", "json")
+		assert.equal(3, (child:wait(20)))
+		for line in child:stderr():gmatch "[^\n]+" do
+			assert.equal("string", type(require("cjson").decode(line).msg))
+		end
+	end)
+
+	it("goes on after SIGHUP", function()
+		local child = start()
+		child:wait_for("http://127.0.0.1:1", 10)
+		child:kill "HUP"
+		child:wait_for("SIGHUP ignored", 10)
+		child:kill "TERM"
+		assert.equal(0, (child:wait(10)))
+	end)
+
+	it("fails when the address it was given is taken", function()
+		local server = tcp.listen()
+		local port = server.port
+		local code, _, err = cli.run { "run", watcher, "--kubeconfig", kubeconfig, "--listen", "127.0.0.1:" .. port }
+		assert.equal(1, code)
+		assert.truthy(err:find("127.0.0.1:" .. port, 1, true), err)
+		assert.truthy(err:find("in use", 1, true), err)
+	end)
+
+	it("ends at once at the second signal, with exit code 1", function()
+		local slow = files.write(folder .. "/slow.lua", [[
+			local k8s = require "perilune"
+			k8s.on_shutdown(function() k8s.sleep(60) end)
+		]])
+		local child = cli.start { "run", slow, "--kubeconfig", kubeconfig, "--listen", "off" }
+		child:wait_for("synced", 10)
+		child:kill "TERM"
+		child:wait_for("stopping", 10)
+		assert.is_false(child:has_ended())
+		child:kill "INT"
+		assert.equal(1, (child:wait(5)))
+	end)
+
+	it("ends at the second signal while a script holds up the loop", function()
+		local stuck = files.write(folder .. "/stuck.lua", [[
+			local k8s = require "perilune"
+			k8s.main(function() print "stuck" io.stdout:flush() while true do end end)
+		]])
+		local child = cli.start {
+			"run", stuck, "--kubeconfig", kubeconfig, "--listen", "off", "--time-limit", "0", "--unsafe-libs",
+		}
+		child:wait_for("stuck", 10)
+		child:kill "TERM"
+		child:kill "TERM"
+		assert.equal(1, (child:wait(5)))
+	end)
+end)

@@ -1,0 +1,137 @@
+--- A TCP server in the spec's own hands: it accepts, reads, writes and breaks off exactly when the spec says.
+--
+--   local server = tcp.listen()            on a free loopback port: server.port
+--   local peer = server:accept(5)
+--   peer:read_until("\r\n\r\n", 5)         all that came, up to and with the plain text
+--   peer:write(...)  peer:close()  peer:reset()
+local bit = require "bit"
+local ffi = require "ffi"
+local process = require "support.process"
+
+local tcp = {}
+
+if not pcall(ffi.typeof, "struct tcp_address") then
+	ffi.cdef [[
+		struct tcp_address { unsigned short family, port; unsigned char ip[4]; char zero[8]; };
+		struct tcp_linger { int on, seconds; };
+		struct tcp_fd { int fd; };
+	]]
+end
+ffi.cdef [[
+	int socket(int domain, int type, int protocol);
+	int bind(int fd, const struct tcp_address *address, unsigned length);
+	int listen(int fd, int backlog);
+	int accept4(int fd, struct tcp_address *address, unsigned *length, int flags);
+	int getsockname(int fd, struct tcp_address *address, unsigned *length);
+	int setsockopt(int fd, int level, int name, const void *value, unsigned length);
+	long send(int fd, const void *bytes, size_t size, int flags);
+	long recv(int fd, void *bytes, size_t size, int flags);
+]]
+local C = ffi.C
+
+local AF_INET, SOCK_STREAM, SOCK_CLOEXEC = 2, 1, 0x80000
+local SOL_SOCKET, SO_LINGER, MSG_NOSIGNAL = 1, 13, 0x4000
+local POLLIN = 1
+
+-- A descriptor that is closed when it is collected.
+local function own(fd)
+	assert(fd >= 0, "no socket")
+	return ffi.gc(ffi.new("struct tcp_fd", fd), function(owner)
+		if owner.fd >= 0 then
+			C.close(owner.fd)
+			owner.fd = -1
+		end
+	end)
+end
+
+local function await(owner, seconds, what)
+	local waiting = ffi.new("struct process_pollfd[1]", { { owner.fd, POLLIN } })
+	if C.poll(waiting, 1, math.ceil(seconds * 1000)) == 0 then
+		error(("%s within %g s"):format(what, seconds), 3)
+	end
+end
+
+local Peer = {}
+Peer.__index = Peer
+
+local Server = {}
+Server.__index = Server
+
+--- backlog: how many connections the system takes before they are accepted.
+function tcp.listen(backlog)
+	local owner = own(C.socket(AF_INET, bit.bor(SOCK_STREAM, SOCK_CLOEXEC), 0))
+	local address = ffi.new("struct tcp_address", { family = AF_INET, ip = { 127, 0, 0, 1 } })
+	assert(C.bind(owner.fd, address, ffi.sizeof(address)) == 0, "bind")
+	assert(C.listen(owner.fd, backlog or 64) == 0, "listen")
+	local length = ffi.new("unsigned[1]", ffi.sizeof(address))
+	C.getsockname(owner.fd, address, length)
+	local port = bit.bor(bit.lshift(bit.band(address.port, 0xff), 8), bit.rshift(address.port, 8))
+	return setmetatable({ owner = owner, port = port, url = "http://127.0.0.1:" .. port }, Server)
+end
+
+function Server:accept(seconds)
+	await(self.owner, seconds, "no connection")
+	local owner = own(C.accept4(self.owner.fd, nil, nil, SOCK_CLOEXEC))
+	return setmetatable({ owner = owner, received = "" }, Peer)
+end
+
+function Server:close()
+	ffi.gc(self.owner, nil)
+	C.close(self.owner.fd)
+end
+
+--- All up to and with the text; what is behind it waits for the next call. Nil when the peer has closed before.
+function Peer:read_until(text, seconds)
+	local deadline = process.now() + seconds
+	local buffer = ffi.new "char[65536]"
+	while true do
+		local _, last = self.received:find(text, 1, true)
+		if last then
+			local taken = self.received:sub(1, last)
+			self.received = self.received:sub(last + 1)
+			return taken
+		end
+		await(self.owner, math.max(0, deadline - process.now()), ("no %q after %q"):format(text, self.received))
+		local length = tonumber(C.recv(self.owner.fd, buffer, ffi.sizeof(buffer), 0))
+		if length <= 0 then
+			return nil
+		end
+		self.received = self.received .. ffi.string(buffer, length)
+	end
+end
+
+--- Reads the head of a request, and nothing of its body.
+function Peer:request(seconds)
+	return self:read_until("\r\n\r\n", seconds or 10)
+end
+
+--- Waits until the peer has closed.
+function Peer:wait_closed(seconds)
+	return self:read_until("\0never\0", seconds) == nil
+end
+
+function Peer:write(text)
+	while #text > 0 do
+		local length = tonumber(C.send(self.owner.fd, text, #text, MSG_NOSIGNAL))
+		assert(length > 0, "the peer takes nothing")
+		text = text:sub(length + 1)
+	end
+end
+
+--- Answers with a body and its length.
+function Peer:answer(body, headers)
+	self:write(("HTTP/1.1 200 OK\r\n%sContent-Length: %d\r\n\r\n%s"):format(headers or "", #body, body))
+end
+
+function Peer:close()
+	ffi.gc(self.owner, nil)
+	C.close(self.owner.fd)
+end
+
+--- Closes with a TCP reset.
+function Peer:reset()
+	C.setsockopt(self.owner.fd, SOL_SOCKET, SO_LINGER, ffi.new("struct tcp_linger", 1, 0), 8)
+	self:close()
+end
+
+return tcp
