@@ -1,6 +1,6 @@
 std = "luajit"
 cache = false
-max_line_length = 120
+max_line_length = 160
 exclude_files = { "build", ".cache" }
 
 -- Handlers share one signature; those that look at a part of it name the rest all the same.

@@ -114,6 +114,7 @@ static void describe_scopes(const struct informer *informer, struct informer_rep
 		snprintf(where, sizeof(where), " (namespace %.60s)", scope->namespace);
 	snprintf(out->state, sizeof(out->state), "%s%s", state, where);
 	out->attempts = report.attempts;
+	out->next_try = report.state == REFLECTOR_WAITING ? report.next_try : 0;
 	out->status = report.err.code;
 	describe_failure(informer, scope, &report, out->message, sizeof(out->message));
 }

@@ -10,7 +10,9 @@
 static int listen_at(const struct program *program, struct pages **pages)
 {
 	const struct options *options = program->options;
-	const char *address = options->listen ? options->listen : program->in_cluster ? ":8080" : "127.0.0.1:8080";
+	const char *address = options->listen               ? options->listen
+			      : program->config->in_cluster ? ":8080"
+							    : "127.0.0.1:8080";
 	struct err err;
 	*pages = NULL;
 	if (!strcmp(address, "off"))
@@ -47,11 +49,18 @@ static int run_host(struct program *program)
 	return code;
 }
 
+static void announce(const struct config *config)
+{
+	log_info(LOG_FIELDS({"server", config->server}, {"config", config->source}, {"context", config->context}),
+		 "perilune " PERILUNE_VERSION);
+}
+
 static int load_and_run(struct program *program)
 {
 	struct pages *pages;
 	signals_end(program->loop, program->host);
 	signals_reload(program->loop);
+	announce(program->config);
 	int code = program_load(program);
 	if (code || (code = listen_at(program, &pages)))
 		return code;

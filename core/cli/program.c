@@ -46,12 +46,6 @@ static int load_config(struct program *program, enum program_cluster cluster, st
 	return 0;
 }
 
-static void announce(const struct config *config)
-{
-	log_info(LOG_FIELDS({"server", config->server}, {"config", config->source}, {"context", config->context}),
-		 "perilune " PERILUNE_VERSION);
-}
-
 static int make_host(struct program *program, struct config *config, const struct err *no_config)
 {
 	const struct options *options = program->options;
@@ -82,15 +76,13 @@ int program_open(struct program *program, const struct options *options, enum pr
 	int code = load_config(program, cluster, &config, &err);
 	if (code)
 		return code;
-	program->in_cluster = config && config->in_cluster;
 	struct err failure;
 	program->loop = loop_new(&failure);
 	if (!program->loop) {
 		config_free(config);
 		return program_fail(program, &failure);
 	}
-	if (cluster == PROGRAM_NEEDS_CLUSTER)
-		announce(config);
+	program->config = config;
 	return make_host(program, config, &err);
 }
 

@@ -9,8 +9,8 @@ struct program {
 	const struct options *options;
 	struct loop *loop;
 	struct host *host;
-	bool in_cluster;
-	bool plain; /* failures are lines for people and editors ("file:line: what"), not log lines */
+	const struct config *config; /* the host's; NULL without a cluster */
+	bool plain;                  /* failures are lines for people and editors ("file:line: what"), not log lines */
 };
 
 enum program_cluster {

@@ -129,7 +129,7 @@ static const struct anchor *find_anchor(struct reader *reader, const char *name)
 {
 	const struct anchor *anchor = strmap_get(&reader->anchors, name, strlen(name));
 	if (!anchor)
-		fail(reader, "an alias without an anchor before it, or inside it", name);
+		fail(reader, "this alias has no finished anchor before it", name);
 	return anchor;
 }
 

@@ -333,6 +333,15 @@ struct config *config_load(const struct config_options *options, struct err *err
 	return config;
 }
 
+struct config *config_none(void)
+{
+	struct config *config = alloc_object(&config_type, sizeof(*config));
+	config->source = alloc_string("none");
+	config->server = alloc_string("https://localhost");
+	config->namespace = alloc_string("default");
+	return config;
+}
+
 void config_free(struct config *config)
 {
 	if (!config)

@@ -32,6 +32,8 @@ struct config {
 /* NULL with err: no configuration found (err says where it looked), unreadable, malformed (file and what), unknown context (which there are),
  * a cluster or user that a context names and that is not there, a credential kind that is not supported yet. */
 struct config *config_load(const struct config_options *options, struct err *err);
+/* Where there is no cluster: a configuration that nothing connects with. */
+struct config *config_none(void);
 void config_free(struct config *config);
 
 #endif

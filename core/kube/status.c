@@ -78,23 +78,32 @@ bool status_is(struct json_slice value)
 	return json_type(value) == JSON_OBJECT && json_string_equals(json_get(value, "kind"), "Status");
 }
 
-void status_of_object(struct json_slice status, struct err *err)
+/* code: the answer's; 0 takes the Status' own. */
+static void fill(struct json_slice status, int64_t code, struct err *err)
 {
-	int64_t code = 0, wait = -1;
-	json_integer(json_get(status, "code"), &code);
+	int64_t wait = -1;
+	if (!code)
+		json_integer(json_get(status, "code"), &code);
 	if (code < 0 || code > 999)
 		code = 0;
-	char *reason = json_string_copy(json_get(status, "reason")),
-	     *message = json_string_copy(json_get(status, "message"));
-	bool has_reason = reason && *reason, has_message = message && *message;
-	const char *word = has_reason ? reason : usual_reason((int)code);
-	err_set(err, word, "%s", has_message ? message : word);
+	char *reason = json_string_copy(json_get(status, "reason"));
+	char *message = json_string_copy(json_get(status, "message"));
+	const char *word = reason && *reason ? reason : usual_reason((int)code);
+	if (message && *message)
+		err_set(err, word, "%s", message);
+	else
+		err_set(err, word, "HTTP %d: %s", (int)code, word);
 	alloc_free(reason);
 	alloc_free(message);
 	err->code = (int)code;
 	err->retryable = is_retryable((int)code);
 	if (!json_integer(json_get(json_get(status, "details"), "retryAfterSeconds"), &wait) && wait > 0)
 		err->retry_after = wait > LONGEST_WAIT ? LONGEST_WAIT : (double)wait;
+}
+
+void status_of_object(struct json_slice status, struct err *err)
+{
+	fill(status, 0, err);
 }
 
 /* The first line of a plain answer, such as a proxy's; a page of HTML tells nobody anything. */
@@ -117,7 +126,7 @@ static void of_answer(const struct http_result *result, struct err *err)
 	int code = result->head.status;
 	struct json_slice status = status_body(result->body);
 	if (status_is(status)) {
-		status_of_object(status, err);
+		fill(status, code, err);
 	} else {
 		char text[200];
 		take_plain_text(result->body, text);

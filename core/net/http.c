@@ -20,6 +20,7 @@ static void http_free(void *object)
 	curl_slist_free_all(http->headers);
 	curl_slist_free_all(http->connect_to);
 	http_tls_unref(http->tls);
+	alloc_free(http->transfer.origin_name);
 	buf_fini(&http->body);
 	buf_fini(&http->warnings);
 	alloc_object_free(&http_type, http);

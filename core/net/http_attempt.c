@@ -89,11 +89,13 @@ int http_on_connected(void *data, char *peer_ip, char *local_ip, int peer_port, 
 	snprintf(attempt->local_ip, sizeof(attempt->local_ip), "%s", local_ip);
 	attempt->local_port = local_port;
 	loop_timer_stop(mux_loop(http->mux), &http->connect_deadline);
+	mux_connected(&http->transfer);
 	return CURL_PREREQFUNC_OK;
 }
 
 /* Codes by which libcurl says that a connection broke. CURLE_OK without a head is one: on a connection that others
- * still use, 7.88.1 drops its own finding that nothing came. */
+ * still use, 7.88.1 drops its own finding that nothing came. CURLE_COULDNT_CONNECT is what its own second attempt ends
+ * with. */
 static bool is_broken_connection(CURLcode code)
 {
 	switch (code) {
@@ -103,6 +105,7 @@ static bool is_broken_connection(CURLcode code)
 	case CURLE_GOT_NOTHING:
 	case CURLE_PARTIAL_FILE:
 	case CURLE_HTTP2:
+	case CURLE_COULDNT_CONNECT:
 		return true;
 	default:
 		return false;
@@ -132,6 +135,8 @@ bool http_was_sent(const struct http *http)
 
 static enum http_failure failure_of(const struct http *http)
 {
+	if (http->attempt.refused && http->code)
+		return HTTP_BROKEN;
 	switch (http->code) {
 	case CURLE_OK:
 		return http->head_complete ? HTTP_NONE : HTTP_BROKEN;

@@ -41,10 +41,15 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *data)
 	return length;
 }
 
-/* libcurl opens its sockets without close-on-exec; programs that are started must not hold connections. */
+/* libcurl opens its sockets without close-on-exec; programs that are started must not hold connections. An attempt that
+ * libcurl begins by itself gets no new connection here: it would pass by the mux's gate, and each of the streams that a
+ * GOAWAY gives up would make its own. It ends, and begins again. */
 static curl_socket_t open_socket(void *data, curlsocktype purpose, struct curl_sockaddr *address)
 {
-	(void)data, (void)purpose;
+	(void)purpose;
+	const struct http *http = data;
+	if (http->attempt.connected)
+		return CURL_SOCKET_BAD;
 	return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
@@ -84,6 +89,7 @@ static void set_transport(struct http *http)
 	/* No session is resumed, so that each connection shows the certificate of now. */
 	curl_easy_setopt(easy, CURLOPT_SSL_SESSIONID_CACHE, 0L);
 	curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+	curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, http);
 	curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, tune_socket);
 	curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
 	curl_easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, KEEPALIVE_IDLE);
@@ -224,13 +230,27 @@ static int rename_server(struct http *http, CURLU *url, const char *server_name,
 	return result;
 }
 
+/* What decides whether two requests could share a connection. */
+static int name_origin(struct http *http, CURLU *url, const struct http_request *request)
+{
+	struct address address = {0};
+	int result = address_read(&address, url);
+	if (result == 0)
+		http->transfer.origin_name = alloc_format("%s:%s %p %s %s", address.host, address.port,
+							  (void *)http->tls, request->proxy ? request->proxy : "",
+							  request->unix_socket ? request->unix_socket : "");
+	address_fini(&address);
+	return result;
+}
+
 static int set_url(struct http *http, const struct http_request *request)
 {
 	const char *server_name = http->tls ? http_tls_server_name(http->tls) : NULL;
 	CURLU *url = curl_url();
 	char *text = NULL;
 	int result = 0;
-	if (!request->url || curl_url_set(url, CURLUPART_URL, request->url, CURLU_PATH_AS_IS))
+	if (!request->url || curl_url_set(url, CURLUPART_URL, request->url, CURLU_PATH_AS_IS) ||
+	    name_origin(http, url, request))
 		result = refuse(http, "the URL can't be read");
 	else if (server_name && rename_server(http, url, server_name, has_header(request, "Host")))
 		result = refuse(http, "the TLS server name can't be the host of a URL");

@@ -67,6 +67,8 @@ static void begin_head(struct http *http, const char *line)
 	buf_reset(&http->warnings);
 	const char *status = strchr(line, ' ');
 	http->head.status = status ? atoi(status) : 0;
+	if (strncmp(line, "HTTP/1", 6) == 0)
+		mux_unshared(&http->transfer);
 }
 
 static void end_head(struct http *http)

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "net/loop_ev.h"
+#include "net/mux_gate.h"
 #include "net/mux_transfer.h"
 
 ALLOC_TYPE(mux_type, "mux");
@@ -23,6 +24,7 @@ struct mux_pool {
 	struct list transfers;
 	unsigned running;
 	struct list watches;
+	struct mux_gate gate;
 };
 
 struct mux {
@@ -147,6 +149,12 @@ static int on_timeout_wish(CURLM *multi, long milliseconds, void *data)
 	return 0;
 }
 
+static void begin(struct mux_transfer *transfer)
+{
+	if (curl_multi_add_handle(transfer->pool->multi, transfer->easy))
+		transfer->on_end(transfer, CURLE_FAILED_INIT);
+}
+
 static struct mux_pool *pool_new(struct mux *mux)
 {
 	struct mux_pool *pool = alloc_object(&pool_type, sizeof(*pool));
@@ -155,6 +163,7 @@ static struct mux_pool *pool_new(struct mux *mux)
 	list_add_tail(&mux->pools, &pool->node);
 	list_init(&pool->transfers);
 	list_init(&pool->watches);
+	mux_gate_init(&pool->gate, mux->loop, begin);
 	ev_timer_init(&pool->timeout, on_timeout, 0, 0);
 	pool->timeout.data = pool;
 	pool->multi = curl_multi_init();
@@ -174,6 +183,7 @@ static void pool_free(struct mux_pool *pool)
 	for (struct list *node; (node = list_pop(&pool->watches));)
 		forget_watch(pool, LIST_ENTRY(node, struct watch, node));
 	ev_timer_stop(loop_ev(pool->mux->loop), &pool->timeout);
+	mux_gate_fini(&pool->gate);
 	list_remove(&pool->node);
 	alloc_object_free(&pool_type, pool);
 }
@@ -234,8 +244,17 @@ void mux_add(struct mux *mux, struct mux_transfer *transfer)
 	list_add_tail(&pool->transfers, &transfer->node);
 	pool->running++;
 	curl_easy_setopt(transfer->easy, CURLOPT_PRIVATE, transfer);
-	if (curl_multi_add_handle(pool->multi, transfer->easy))
-		transfer->on_end(transfer, CURLE_FAILED_INIT);
+	mux_gate_enter(&pool->gate, transfer);
+}
+
+void mux_connected(struct mux_transfer *transfer)
+{
+	mux_gate_settled(transfer);
+}
+
+void mux_unshared(struct mux_transfer *transfer)
+{
+	mux_gate_open(transfer);
 }
 
 void mux_remove(struct mux_transfer *transfer)
@@ -244,7 +263,8 @@ void mux_remove(struct mux_transfer *transfer)
 	if (!pool)
 		return;
 	transfer->pool = NULL;
-	curl_multi_remove_handle(pool->multi, transfer->easy);
+	curl_multi_remove_handle(pool->multi, transfer->easy); /* harmless for one that the gate still held */
+	mux_gate_leave(transfer);
 	list_remove(&transfer->node);
 	pool->running--;
 	free_when_unused(pool);

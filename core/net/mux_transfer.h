@@ -10,16 +10,22 @@
 #include "net/mux.h"
 
 struct mux_pool;
+struct mux_origin;
 
 struct mux_transfer {
 	struct list node;      /* in its pool's transfers */
 	struct mux_pool *pool; /* NULL while it is in no mux */
 	CURL *easy;
+	char *origin_name; /* equal for transfers that could share a connection; its owner's */
+	struct mux_origin *origin;
+	struct list gate_node; /* in its origin's waiting */
 	void (*on_end)(struct mux_transfer *transfer, CURLcode code);
 };
 
 void mux_add(struct mux *mux, struct mux_transfer *transfer);
-void mux_remove(struct mux_transfer *transfer); /* harmless when it is in no mux */
+void mux_remove(struct mux_transfer *transfer);    /* harmless when it is in no mux */
+void mux_connected(struct mux_transfer *transfer); /* it has its connection; callable in a callback of libcurl */
+void mux_unshared(struct mux_transfer *transfer);  /* its origin speaks no HTTP/2; callable there too */
 
 /* The transfers that share connections with this one, itself included: a list of mux_transfer.node. */
 struct list *mux_siblings(const struct mux_transfer *transfer);

@@ -48,7 +48,7 @@ static int fail(struct state *state, int status, struct err *err)
 	if (state->killed == KILL_MEMORY || status == LUA_ERRMEM)
 		return err_set(err, "", "not enough memory: the script needs more than %zu MiB (--memory-limit)",
 			       state->memory_limit >> 20);
-	const char *text = lua_type(state->L, -1) == LUA_TSTRING ? lua_tostring(state->L, -1) : "unknown error";
+	const char *text = lua_type(state->L, -1) == LUA_TSTRING ? lua_tostring(state->L, -1) : "(error object is no text)";
 	return err_set(err, "", "%s", text);
 }
 
@@ -89,37 +89,32 @@ static void append_traceback(lua_State *L, lua_State *thread, int level, struct 
 	lua_pop(L, 1);
 }
 
-/* The value as text; a table goes through its __tostring, which may raise: we are inside the protected call. */
-static const char *error_text(lua_State *L, lua_State *thread, struct err *err)
+/* The value on top of L as text; a table goes through its __tostring, which may raise: we are inside the protected call. */
+static const char *error_text(lua_State *L, struct err *err)
 {
-	if (bind_err_read(thread, -1, err))
+	if (bind_err_read(L, -1, err))
 		return err->message;
-	if (lua_type(thread, -1) == LUA_TSTRING || lua_type(thread, -1) == LUA_TNUMBER)
-		return lua_tostring(thread, -1);
-	if (lua_type(thread, -1) == LUA_TNIL)
+	if (lua_type(L, -1) == LUA_TSTRING || lua_type(L, -1) == LUA_TNUMBER)
+		return lua_tostring(L, -1);
+	if (lua_type(L, -1) == LUA_TNIL)
 		return "error(nil)";
-	if (thread != L) {
-		lua_pushvalue(thread, -1);
-		lua_xmove(thread, L, 1);
-	} else {
-		lua_pushvalue(L, -1);
-	}
 	if (luaL_callmeta(L, -1, "__tostring") && lua_type(L, -1) == LUA_TSTRING)
 		return lua_tostring(L, -1);
-	return lua_pushfstring(L, "(error object is a %s)", luaL_typename(thread, -1));
+	return lua_pushfstring(L, "(error object is a %s)", luaL_typename(L, -1));
 }
 
 void call_error(lua_State *L, lua_State *thread, int status, struct err *err)
 {
 	struct state *state = state_of(L);
 	if (state->killed || status == LUA_ERRMEM) {
-		lua_settop(L, 0);
 		fail(state, status, err);
 		return;
 	}
 	struct err found;
 	err_clear(&found);
-	const char *text = error_text(L, thread, &found);
+	if (thread != L)
+		lua_xmove(thread, L, 1); /* what may raise must not run on the coroutine's stack */
+	const char *text = error_text(L, &found);
 	buf_reset(&state->scratch);
 	buf_append_text(&state->scratch, text);
 	append_traceback(L, thread, thread == L ? 1 : 0, &state->scratch);

@@ -172,19 +172,10 @@ void host_start(struct host *host)
 
 /* --- making and freeing --- */
 
-/* Without a cluster scripts can still register: their informers belong to one that is never connected to. */
-static struct config *no_config(void)
-{
-	struct config *config = alloc_zero(sizeof(*config));
-	config->source = alloc_string("none");
-	config->server = alloc_string("https://localhost");
-	config->namespace = alloc_string("default");
-	return config;
-}
-
+/* Without a cluster scripts can still register: their informers then belong to one that is never connected to. */
 struct host *host_new(struct loop *loop, const struct host_options *options, struct err *err)
 {
-	struct cluster *cluster = cluster_new(loop, options->config ? options->config : no_config(), err);
+	struct cluster *cluster = cluster_new(loop, options->config ? options->config : config_none(), err);
 	if (!cluster)
 		return NULL;
 	struct host *host = alloc_object(&host_type, sizeof(*host));

@@ -2,6 +2,7 @@
 
 #include <lauxlib.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -33,11 +34,25 @@ static void set_timer(double seconds)
 	timer_settime(timer, 0, &spec, NULL);
 }
 
+/* The script's own line, not that of a function of ours that it called. */
+static void note_place(lua_State *L, struct state *state)
+{
+	lua_Debug record;
+	for (int level = 0; lua_getstack(L, level, &record); level++) {
+		lua_getinfo(L, "Sl", &record);
+		if (record.currentline < 0 || strncmp(record.short_src, "perilune.", 9) == 0)
+			continue;
+		snprintf(state->killed_at, sizeof(state->killed_at), "%s:%d", record.short_src, record.currentline);
+		return;
+	}
+}
+
 static void kill_hook(lua_State *L, lua_Debug *record)
 {
+	(void)record;
 	struct state *state = state_of(L);
-	if (state->killed_at[0] == '\0' && lua_getinfo(L, "Sl", record))
-		snprintf(state->killed_at, sizeof(state->killed_at), "%s:%d", record->short_src, record->currentline);
+	if (state->killed_at[0] == '\0')
+		note_place(L, state);
 	lua_pushliteral(L, "stopped: ran too long without yielding");
 	lua_error(L);
 }

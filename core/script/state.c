@@ -28,8 +28,9 @@ static void *count_and_allocate(void *data, void *memory, size_t old_size, size_
 static int open_state(lua_State *L, void *data)
 {
 	const struct state_options *options = data;
-	luaJIT_setmode(L, 0, LUAJIT_MODE_ENGINE | (options->jit ? LUAJIT_MODE_ON : LUAJIT_MODE_OFF));
 	library_open(L, options->full_library);
+	/* Last: opening the jit library switches the compiler on. */
+	luaJIT_setmode(L, 0, LUAJIT_MODE_ENGINE | (options->jit ? LUAJIT_MODE_ON : LUAJIT_MODE_OFF));
 	return 0;
 }
 

@@ -49,6 +49,13 @@ static void make_thread(lua_State *L, struct task *task)
 	task->reference = luaL_ref(L, LUA_REGISTRYINDEX);
 }
 
+/* At once when it failed, so that the collection after an entry that ran out of memory frees what it held. */
+static void forget_thread(lua_State *L, struct task *task)
+{
+	luaL_unref(L, LUA_REGISTRYINDEX, task->reference);
+	task->thread = NULL;
+}
+
 static int after_yield(struct step *step)
 {
 	lua_State *thread = step->task->thread;
@@ -59,25 +66,41 @@ static int after_yield(struct step *step)
 	return err_set(step->err, "", "coroutine.yield outside of a coroutine of the script's own");
 }
 
+/* Everything that may raise happens on L, which the protected call covers; the coroutine's own stack is not covered before it runs, so values are only moved there. */
+static int push_onto(lua_State *L, lua_State *thread, struct step *step)
+{
+	int base = lua_gettop(L);
+	int arguments = step->push(L, step->data);
+	int count = lua_gettop(L) - base;
+	if (!lua_checkstack(thread, count + LUA_MINSTACK))
+		luaL_error(L, "not enough memory");
+	lua_xmove(L, thread, count);
+	return arguments;
+}
+
+static int take_results(lua_State *L, lua_State *thread, struct step *step)
+{
+	int count = lua_gettop(thread);
+	luaL_checkstack(L, count + LUA_MINSTACK, "too many results");
+	lua_xmove(thread, L, count);
+	struct task_options *options = &step->task->options;
+	return options->on_results ? options->on_results(L, count, options->data, step->err) : 0;
+}
+
 static int run(lua_State *L, void *data)
 {
 	struct step *step = data;
 	struct task *task = step->task;
 	if (!task->thread)
 		make_thread(L, task);
-	luaL_checkstack(task->thread, LUA_MINSTACK, "no room for arguments");
-	int arguments = step->push(task->thread, step->data);
-	int status = lua_resume(task->thread, arguments);
+	int status = lua_resume(task->thread, push_onto(L, task->thread, step));
+	if (status == 0)
+		return take_results(L, task->thread, step);
 	if (status == LUA_YIELD)
 		return after_yield(step);
-	if (status) {
-		call_error(L, task->thread, status, step->err);
-		return -1;
-	}
-	int count = lua_gettop(task->thread);
-	if (task->options.on_results)
-		return task->options.on_results(task->thread, count, task->options.data, step->err);
-	return 0;
+	call_error(L, task->thread, status, step->err);
+	forget_thread(L, task);
+	return -1;
 }
 
 static int release_thread(lua_State *L, void *data)

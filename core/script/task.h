@@ -17,8 +17,8 @@ struct task_options {
 	task_push_fn push;
 	/* err NULL when the coroutine returned. Called once from the loop, or inside task_start when it ended at once. The task is dead after it. May be NULL. */
 	void (*on_end)(void *data, const struct err *err);
-	/* Reads the coroutine's results, protected, before on_end; may be NULL. A non-zero return is a failure with err filled. */
-	int (*on_results)(lua_State *thread, int count, void *data, struct err *err);
+	/* Reads the coroutine's results, the top count values of L, protected, before on_end; may be NULL. A non-zero return is a failure with err filled. */
+	int (*on_results)(lua_State *L, int count, void *data, struct err *err);
 	void *data; /* of all three */
 };
 

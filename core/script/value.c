@@ -13,7 +13,7 @@
 #define EXACT 9007199254740992 /* 2^53: up to here a double holds every integer */
 
 /* Registry keys by address. */
-static char array_key, object_key, int64_key, uint64_key, istype_key;
+static char array_key, object_key, ffi_key, int64_key, uint64_key, istype_key;
 
 static void push_registry(lua_State *L, void *key)
 {
@@ -56,6 +56,9 @@ void value_open(lua_State *L)
 	keep_type(L, top + 1, "uint64_t", &uint64_key);
 	lua_getfield(L, top + 1, "istype");
 	pop_to_registry(L, &istype_key);
+	/* Scripts never see ffi, yet it has to stay alive: cdata use tables that only the library holds. */
+	lua_pushvalue(L, top + 1);
+	pop_to_registry(L, &ffi_key);
 	lua_settop(L, top);
 }
 

@@ -64,12 +64,12 @@ describe("the command line", function()
 	it("takes values in every form", function()
 		local script = files.write(files.folder() .. "/a.lua", "")
 		local code, _, err = cli.run {
-			"--log-level", "error", "check", script, "--memory-limit", "64MiB", "--memory-limit=1.5Gi",
-			"--memory-limit", "1000000", "--memory-limit=0", "-n", "shop", "-nshop", "-n=shop", "--namespace=shop", "--set", "a=b",
-			"--set", "c=d=e", "--set=f=",
-			"--listen", "off", "--listen=:0",
-			"--listen=[::1]:8080", "--listen", "localhost:0", "--jit", "--jit=false",
-			"--sync-timeout", "1h30m", "--sync-timeout", "0", "--dry-run", "--log-format=json", "--unsafe-libs=false",
+			"--log-level", "error", "check", script,
+			"--memory-limit", "64MiB", "--memory-limit=1.5Gi", "--memory-limit", "1000000", "--memory-limit=0",
+			"-n", "shop", "-nshop", "-n=shop", "--namespace=shop", "--set", "a=b", "--set", "c=d=e", "--set=f=",
+			"--listen", "off", "--listen=:0", "--listen=[::1]:8080", "--listen", "localhost:0",
+			"--sync-timeout", "1h30m", "--sync-timeout", "0", "--grace-period=500ms",
+			"--jit", "--jit=false", "--dry-run", "--log-format=json", "--unsafe-libs=false",
 		}
 		assert.equal("", err)
 		assert.equal(0, code)

@@ -235,10 +235,11 @@ static char *make_body(const struct order *order, size_t *length)
 	return body;
 }
 
-static struct request *request_new(const struct order *order)
+static struct request *request_new(const struct order *order, int number_in_row)
 {
 	struct request *request = alloc_zero(sizeof(*request));
-	request->id = alloc_string(field(order, "id"));
+	const char *id = field(order, "id");
+	request->id = number_in_row ? alloc_format("%s%d", id, number_in_row) : alloc_string(id);
 	request->cancel_on = alloc_string(field(order, "cancel_on"));
 	request->chunks_told = number(order, "chunks") != 0;
 	request->started_at = clock_now();
@@ -246,10 +247,10 @@ static struct request *request_new(const struct order *order)
 	return request;
 }
 
-static void do_start(const struct order *order)
+static void start(const struct order *order, int number_in_row)
 {
 	static const struct http_events events = {on_head, on_chunk, on_warning, on_done};
-	struct request *request = request_new(order);
+	struct request *request = request_new(order, number_in_row);
 	const char *headers[MAX_FIELDS + 1], *tls = field(order, "tls"), *method = field(order, "method");
 	fill_headers(order, headers);
 	size_t body_length;
@@ -270,6 +271,15 @@ static void do_start(const struct order *order)
 	alloc_free(body);
 	if (cancels_on(request, "start"))
 		cancel(request);
+}
+
+static void do_start(const struct order *order)
+{
+	int count = (int)number(order, "count");
+	for (int i = 1; i <= count; i++)
+		start(order, i);
+	if (!count)
+		start(order, 0);
 }
 
 static struct request *find_request(const struct order *order)

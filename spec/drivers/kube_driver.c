@@ -34,6 +34,12 @@ struct order {
 	int count;
 };
 
+/* One request of a burst. */
+struct shot {
+	struct run *run;
+	struct request *request; /* NULL when it is over */
+};
+
 /* One started thing: a request, a burst or a look-up. */
 struct run {
 	char *id, *cancel_on;
@@ -44,7 +50,8 @@ struct run {
 	double items, bytes;
 	struct err bad; /* of frame or split */
 	bool failed;
-	unsigned left, good, most; /* of a burst */
+	struct shot *shots; /* of a burst, as the rest */
+	unsigned count, left, good, most;
 };
 
 static struct loop *loop;
@@ -167,6 +174,7 @@ static void forget(struct run *run)
 	split_free(run->split);
 	alloc_free(run->id);
 	alloc_free(run->cancel_on);
+	alloc_free(run->shots);
 	alloc_free(run);
 	if (once)
 		loop_stop(loop);
@@ -178,6 +186,9 @@ static void cancel(struct run *run)
 		request_cancel(run->request);
 	if (run->lookup)
 		discovery_cancel(run->lookup);
+	for (unsigned i = 0; i < run->count; i++)
+		if (run->shots[i].request)
+			request_cancel(run->shots[i].request);
 	say("cancelled", run->id);
 	forget(run);
 }
@@ -304,8 +315,10 @@ static void do_start(const struct order *order)
 
 static void on_one_done(void *data, const struct err *err, struct json_slice body)
 {
-	struct run *run = data;
+	struct shot *shot = data;
+	struct run *run = shot->run;
 	(void)body;
+	shot->request = NULL;
 	run->good += !err;
 	if (cluster->running > run->most)
 		run->most = cluster->running;
@@ -323,11 +336,14 @@ static void do_burst(const struct order *order)
 {
 	static const struct request_events events = {.on_done = on_one_done};
 	struct run *run = run_new(order);
-	run->left = (unsigned)number(order, "count");
+	run->count = run->left = (unsigned)number(order, "count");
+	run->shots = alloc_zero(run->count * sizeof(*run->shots));
 	struct request_options options = {
 	    .method = "GET", .path = field(order, "path"), .timeout = number(order, "timeout")};
-	for (unsigned i = run->left; i; i--)
-		request_start(cluster, &options, &events, run);
+	for (unsigned i = 0; i < run->count; i++) {
+		run->shots[i].run = run;
+		run->shots[i].request = request_start(cluster, &options, &events, &run->shots[i]);
+	}
 	run->most = cluster->running;
 }
 

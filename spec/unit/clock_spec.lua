@@ -1,0 +1,43 @@
+local c = require "support.c"
+local ffi = c.ffi
+
+describe("clock", function()
+  local function format(wall)
+    return ffi.string(c.clock_format(wall, ffi.new "char[32]", 32))
+  end
+
+  it("writes times as RFC 3339 in UTC with milliseconds", function()
+    assert.equal("1970-01-01T00:00:00.000Z", format(0))
+    assert.equal("2030-01-02T03:04:05.678Z", format(1893553445.678))
+    assert.equal("2030-01-02T03:04:06.000Z", format(1893553445.9996))
+    assert.equal("9999-12-31T23:59:59.000Z", format(1e300))
+    assert.equal("1970-01-01T00:00:00.000Z", format(-5))
+    assert.equal("1970-01-01T00:00:00.000Z", format(0 / 0))
+  end)
+
+  it("reads durations as Go does", function()
+    local durations = {
+      ["0"] = 0, ["30s"] = 30, ["2m"] = 120, ["1h30m"] = 5400, ["500ms"] = 0.5, ["1.5s"] = 1.5, [".5h"] = 1800,
+      ["1h2m3s4ms"] = 3723.004, ["0s"] = 0,
+    }
+    for text, seconds in pairs(durations) do
+      assert.near(seconds, c.clock_duration(text), 1e-9, text)
+    end
+    for _, text in ipairs { "", "1", "s", "1x", "-1s", "1 s", "1s ", "1.2.3s", "30S", "inf", "0x1s", "5us" } do
+      assert.is_true(c.clock_duration(text) < 0, text)
+    end
+    assert.is_true(c.clock_duration(("9"):rep(400) .. "s") < 0)
+  end)
+
+  it("is moved by specs", function()
+    local now = ffi.cast("clock_fn", function()
+      return 7
+    end)
+    c.clock_replace(now, nil, nil)
+    assert.equal(7, c.clock_now())
+    assert.is_true(c.clock_wall() > 1e9)
+    c.clock_replace(nil, nil, nil)
+    now:free()
+    assert.is_true(c.clock_now() <= c.clock_now())
+  end)
+end)
