@@ -9,6 +9,7 @@ ignore = { "212" }
 -- These replace what scripts would otherwise get from Lua.
 files["lua/perilune/guard.lua"] = { globals = { "pcall", "xpcall", "coroutine", "string" } }
 files["lua/perilune/globals.lua"] = { globals = { "package", "require", "print", "os" } }
+files["lua/perilune/specs.lua"] = { globals = { "arg", "os" } }
 
 -- Stubs for editors: nothing in them is used.
 files["lua/types"] = { ignore = { "21.", "1.." } }

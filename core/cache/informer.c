@@ -78,6 +78,14 @@ struct informer *informer_new(struct cluster *cluster, const struct informer_spe
 static void end_reflectors(struct informer *informer)
 {
 	for (size_t i = 0; i < informer->scope_count; i++) {
+		struct reflector_report report;
+		if (!informer->scopes[i].reflector)
+			continue;
+		reflector_report(informer->scopes[i].reflector, &report);
+		informer->past.lists += report.lists;
+		informer->past.watches += report.watches;
+		informer->past.bookmarks += report.bookmarks;
+		informer->past.skipped += report.skipped;
 		reflector_free(informer->scopes[i].reflector);
 		informer->scopes[i].reflector = NULL;
 	}

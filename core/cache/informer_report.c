@@ -122,6 +122,10 @@ static void describe_scopes(const struct informer *informer, struct informer_rep
 /* What is stored, and what a list that is not yet applied has brought. */
 static void count(const struct informer *informer, struct informer_report *out)
 {
+	out->lists = informer->past.lists;
+	out->watches = informer->past.watches;
+	out->skipped = informer->past.skipped;
+	out->bookmarks = informer->past.bookmarks;
 	out->objects = store_count(informer->store);
 	out->bytes = store_bytes(informer->store);
 	for (size_t i = 0; i < informer->scope_count; i++) {
@@ -150,6 +154,7 @@ void informer_report(const struct informer *informer, struct informer_report *ou
 	    .started = informer_started(informer),
 	    .synced = informer->synced,
 	    .attempts = informer->attempts,
+	    .next_try = informer->phase == INFORMER_WAITING ? informer->next_try : 0,
 	    .status = informer->err.code,
 	    .duplicates = informer->apply.duplicates,
 	    .stale = informer->apply.stale,

@@ -15,6 +15,15 @@ int json_validate(const char *bytes, size_t length, struct err *err)
 	return behind == end ? 0 : lex_fail(err, (size_t)(behind - bytes), "the end");
 }
 
+struct json_slice json_trim(const char *bytes, size_t length)
+{
+	const char *start = lex_space(bytes, bytes + length);
+	const char *end = bytes + length;
+	while (end > start && lex_space(end - 1, end) == end)
+		end--;
+	return (struct json_slice){start, (size_t)(end - start)};
+}
+
 enum json_type json_type(struct json_slice value)
 {
 	if (!value.data || !value.length)

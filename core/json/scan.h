@@ -23,6 +23,9 @@ struct json_slice {
 /* The whole of bytes is one JSON value. 0, or -1 with the byte offset and what was expected in err. */
 int json_validate(const char *bytes, size_t length, struct err *err);
 
+/* The value in accepted bytes, without the space around it. */
+struct json_slice json_trim(const char *bytes, size_t length);
+
 enum json_type { JSON_NONE, JSON_NULL, JSON_BOOL, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT };
 enum json_type json_type(struct json_slice value);
 

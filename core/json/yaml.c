@@ -169,11 +169,9 @@ static int merge_object(struct reader *reader, struct json_slice object)
 {
 	if (json_type(object) != JSON_OBJECT)
 		return fail(reader, "<< takes a mapping or a sequence of mappings", NULL);
-	if (spend(reader, object.length))
-		return -1;
 	struct json_iter iter = json_iterate(object);
 	while (json_next(&iter)) {
-		if (add_member(reader, iter.key, true))
+		if (spend(reader, sizeof(struct member) + iter.value.length) || add_member(reader, iter.key, true))
 			return -1;
 		put(reader, iter.value.data, iter.value.length);
 		end_member(reader);

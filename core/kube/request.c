@@ -14,6 +14,7 @@
 ALLOC_TYPE(request_type, "request");
 
 #define MOST_WAITS 10
+#define MOST_RESENT 3
 #define DEFAULT_LIMIT ((size_t)64 << 20) /* http's */
 #define SHORTEST 0.001                   /* a time-out of 0 would be none at all */
 
@@ -45,7 +46,8 @@ struct request {
 	bool repeated;       /* after a 401 */
 	bool maybe_happened; /* an earlier try of this write has an unknown outcome */
 	bool dead;
-	unsigned waits, generation; /* generation: of the credentials that were sent */
+	unsigned waits, resent;
+	unsigned generation; /* of the credentials that were sent */
 };
 
 static void send_request(struct request *request);
@@ -249,13 +251,12 @@ static void explain_answer(const struct request *request, const struct http_resu
 		err_prefix(err, "%s %s%s", request->method, config->server, request->path);
 	if (err->code != 401)
 		return;
-	char said[sizeof(err->message)];
-	snprintf(said, sizeof(said), "%s", err->message);
-	snprintf(err->message, sizeof(err->message), "%.400s: %.200s does not accept the credentials of %.300s", said,
-		 config->server, config->source);
+	const struct err cause = *err;
+	err_set(err, cause.reason, "%s: %s does not accept the credentials of %s", cause.message, config->server, config->source);
+	err->code = cause.code;
+	err->retryable = cause.retryable;
+	err->retry_after = cause.retry_after;
 }
-
-static void on_wait_over(void *data);
 
 /* True when the server asks to come back and that is allowed: a create that failed with 5xx may have created. */
 static bool may_wait(const struct request *request, const struct http_result *result)
@@ -329,19 +330,46 @@ static bool is_success(const struct http_head *head)
 	return head->status >= 200 && head->status < 300;
 }
 
-static void on_done(void *data, const struct http_result *result)
+/* A server that refuses a write before it has read the body resets the stream behind its answer, and libcurl 7.88.1
+ * then loses the answer's body now and then, though it has told the status. The status counts. */
+static bool is_cut_refusal(const struct http_result *result)
 {
-	struct request *request = data;
-	request->http = NULL;
-	if (!result->failure && is_success(&result->head)) {
-		succeed(request, result);
-	} else if (!result->failure && result->head.status == 401 && !request->repeated &&
-		   have_better_credentials(request)) {
+	return result->failure == HTTP_BROKEN && result->head.status >= 400;
+}
+
+/* What was refused with 4xx did nothing, so the server's words are worth another try. */
+static bool may_resend(const struct request *request, const struct http_result *result)
+{
+	return result->head.status < 500 && request->resent < MOST_RESENT && !may_wait(request, result);
+}
+
+static void on_refused(struct request *request, const struct http_result *result, bool cut)
+{
+	if (result->head.status == 401 && !request->repeated && have_better_credentials(request)) {
 		request->repeated = true;
+		send_request(request);
+	} else if (cut && may_resend(request, result)) {
+		request->resent++;
 		send_request(request);
 	} else {
 		fail(request, result);
 	}
+}
+
+static void on_done(void *data, const struct http_result *result)
+{
+	struct request *request = data;
+	bool cut = is_cut_refusal(result);
+	struct http_result answer = *result;
+	if (cut)
+		answer.failure = HTTP_NONE;
+	request->http = NULL;
+	if (answer.failure)
+		fail(request, result);
+	else if (is_success(&answer.head))
+		succeed(request, result);
+	else
+		on_refused(request, &answer, cut);
 }
 
 static void on_head(void *data, const struct http_head *head)

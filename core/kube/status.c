@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/utf8.h"
 
 #define LONGEST_WAIT 3600 /* as for the Retry-After header */
 
@@ -64,13 +65,9 @@ static bool may_have_happened(const struct err *err)
 
 struct json_slice status_body(const struct buf *body)
 {
-	static const char space[] = " \t\r\n";
 	if (!body || !body->length || json_validate(body->data, body->length, NULL))
 		return (struct json_slice){NULL, 0};
-	const char *start = body->data + strspn(body->data, space), *end = body->data + body->length;
-	while (memchr(space, end[-1], 4))
-		end--;
-	return (struct json_slice){start, (size_t)(end - start)};
+	return json_trim(body->data, body->length);
 }
 
 bool status_is(struct json_slice value)
@@ -115,7 +112,8 @@ static void take_plain_text(const struct buf *body, char out[200])
 	if (*text != '<' && *text != '{')
 		length = strcspn(text, "\r\n");
 	if (length > 199)
-		length = 199;
+		for (length = 199; length && utf8_is_tail((unsigned char)text[length]);)
+			length--;
 	for (size_t i = 0; i < length; i++)
 		out[i] = (unsigned char)text[i] < ' ' || text[i] == 0x7F ? ' ' : text[i];
 	out[length] = '\0';

@@ -156,7 +156,7 @@ static enum http_failure failure_of(const struct http *http)
 	case CURLE_BAD_FUNCTION_ARGUMENT:
 	case CURLE_SSL_CERTPROBLEM:
 	case CURLE_SSL_CACERT_BADFILE:
-		return HTTP_REFUSED;
+		return http->attempt.connected ? HTTP_BROKEN : HTTP_REFUSED;
 	default:
 		return http->attempt.connected ? HTTP_BROKEN : HTTP_CONNECT;
 	}
@@ -178,7 +178,9 @@ enum http_failure http_explain(struct http *http)
 	if (http->failure)
 		return http->failure;
 	enum http_failure failure = failure_of(http);
-	if (failure)
+	if (failure == HTTP_TIMEOUT)
+		snprintf(http->message, sizeof(http->message), "no connection within %g s", http->connect_timeout);
+	else if (failure)
 		snprintf(http->message, sizeof(http->message), "%s", text_of(http));
 	return failure;
 }

@@ -84,8 +84,6 @@ static void set_transport(struct http *http)
 	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
 	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
-	curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
 	/* No session is resumed, so that each connection shows the certificate of now. */
 	curl_easy_setopt(easy, CURLOPT_SSL_SESSIONID_CACHE, 0L);
 	curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
@@ -230,15 +228,28 @@ static int rename_server(struct http *http, CURLU *url, const char *server_name,
 	return result;
 }
 
-/* What decides whether two requests could share a connection. */
+/* HTTP/2 is for TLS. In clear text nothing is known of the server before its first answer, and others would wait for
+ * that. */
+static void set_version(struct http *http, bool over_tls)
+{
+	CURL *easy = http->transfer.easy;
+	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)(over_tls ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1));
+	curl_easy_setopt(easy, CURLOPT_PIPEWAIT, over_tls ? 1L : 0L);
+}
+
+/* The origin's name is what decides whether two requests could share a connection; none for those that never could. */
 static int name_origin(struct http *http, CURLU *url, const struct http_request *request)
 {
 	struct address address = {0};
-	int result = address_read(&address, url);
-	if (result == 0)
+	char *scheme = NULL;
+	int result = curl_url_get(url, CURLUPART_SCHEME, &scheme, 0) ? -1 : address_read(&address, url);
+	bool over_tls = scheme && strcasecmp(scheme, "https") == 0;
+	set_version(http, over_tls);
+	if (result == 0 && over_tls)
 		http->transfer.origin_name = alloc_format("%s:%s %p %s %s", address.host, address.port,
 							  (void *)http->tls, request->proxy ? request->proxy : "",
 							  request->unix_socket ? request->unix_socket : "");
+	curl_free(scheme);
 	address_fini(&address);
 	return result;
 }

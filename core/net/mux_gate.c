@@ -85,12 +85,16 @@ static void origin_free(struct mux_origin *origin)
 
 void mux_gate_enter(struct mux_gate *gate, struct mux_transfer *transfer)
 {
+	list_init(&transfer->gate_node);
+	if (!transfer->origin_name) {
+		gate->admit(transfer);
+		return;
+	}
 	struct mux_origin *origin = strmap_get(&gate->origins, transfer->origin_name, strlen(transfer->origin_name));
 	if (!origin)
 		origin = origin_new(gate, transfer->origin_name);
 	origin->transfers++;
 	transfer->origin = origin;
-	list_init(&transfer->gate_node);
 	if (!origin->settling && list_is_empty(&origin->waiting))
 		admit(origin, transfer);
 	else
@@ -115,6 +119,8 @@ void mux_gate_open(struct mux_transfer *transfer)
 void mux_gate_leave(struct mux_transfer *transfer)
 {
 	struct mux_origin *origin = transfer->origin;
+	if (!origin)
+		return;
 	transfer->origin = NULL;
 	list_remove(&transfer->gate_node);
 	if (origin->settling == transfer)

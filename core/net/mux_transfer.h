@@ -16,7 +16,8 @@ struct mux_transfer {
 	struct list node;      /* in its pool's transfers */
 	struct mux_pool *pool; /* NULL while it is in no mux */
 	CURL *easy;
-	char *origin_name; /* equal for transfers that could share a connection; its owner's */
+	char *origin_name; /* equal for transfers that could share a connection, NULL for one that never does; its
+			      owner's */
 	struct mux_origin *origin;
 	struct list gate_node; /* in its origin's waiting */
 	void (*on_end)(struct mux_transfer *transfer, CURLcode code);

@@ -31,7 +31,7 @@ static int l_json_decode(lua_State *L)
 	struct err err;
 	if (json_validate(text, length, &err) < 0)
 		return fail(L, err.message);
-	value_push(L, (struct json_slice){text, length});
+	value_push(L, json_trim(text, length));
 	return 1;
 }
 

@@ -1,5 +1,6 @@
 #include "script/host_private.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -178,6 +179,7 @@ struct host *host_new(struct loop *loop, const struct host_options *options, str
 	struct cluster *cluster = cluster_new(loop, options->config ? options->config : config_none(), err);
 	if (!cluster)
 		return NULL;
+	setvbuf(stdout, NULL, _IOLBF, BUFSIZ); /* what a script prints is read while it runs, through a pipe too */
 	struct host *host = alloc_object(&host_type, sizeof(*host));
 	host->options = *options;
 	host->loop = loop;

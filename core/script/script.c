@@ -34,6 +34,7 @@ static struct script *make(struct host *host, const char *name, bool full, struc
 {
 	const struct host_options *options = host_get_options(host);
 	struct state_options limits = {.name = name,
+				       .host = host,
 				       .memory_limit = full ? 0 : options->memory_limit,
 				       .time_limit = full ? 0 : options->time_limit,
 				       .jit = options->jit,
@@ -48,7 +49,6 @@ static struct script *make(struct host *host, const char *name, bool full, struc
 	script->name = alloc_string(name);
 	script->indexes = alloc_zero(sizeof(*script->indexes));
 	strmap_init(script->indexes);
-	state->host = host;
 	state->owner = script;
 	struct list *lists[] = {&script->node,	&script->factories, &script->consumers, &script->mains, &script->on_synced,
 				&script->on_shutdown, &script->timers};

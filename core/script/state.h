@@ -19,6 +19,7 @@ struct task;
 
 struct state_options {
 	const char *name;    /* for logs; borrowed for the call */
+	struct host *host;   /* borrowed; NULL in specs of this file alone */
 	size_t memory_limit; /* bytes; 0: none */
 	double time_limit;   /* seconds between yields; 0: none */
 	bool jit;
@@ -30,7 +31,7 @@ enum state_kill { KILL_NONE, KILL_TIME, KILL_MEMORY };
 struct state {
 	lua_State *L;
 	char *name;
-	struct host *host;    /* borrowed; NULL in specs of this file alone */
+	struct host *host;    /* as in the options */
 	void *owner;          /* the script; borrowed */
 	struct list tasks;    /* all that have not ended */
 	struct task *running; /* the one whose coroutine runs now; NULL in plain calls */

@@ -8,9 +8,9 @@ local k8s, core = ...
 local error, ipairs, tostring, type = error, ipairs, tostring, type
 
 local PATCH_TYPES = {
-  merge = "application/merge-patch+json",
-  json = "application/json-patch+json",
-  strategic = "application/strategic-merge-patch+json",
+	merge = "application/merge-patch+json",
+	json = "application/json-patch+json",
+	strategic = "application/strategic-merge-patch+json",
 }
 
 local PROPAGATIONS = { Background = true, Foreground = true, Orphan = true }
@@ -20,165 +20,165 @@ local PAGE_SIZE = 500
 
 -- Errors of misuse point at the script's line: API function -> reference_of -> error.
 local function field_of(reference, name, what, level)
-  local value = reference[name]
-  if value == nil and type(reference.metadata) == "table" then
-    value = reference.metadata[name]
-  end
-  if value ~= nil and (type(value) ~= "string" or value == "") then
-    error(what .. ": " .. name .. " must be a text, not " .. tostring(value), level + 1)
-  end
-  return value
+	local value = reference[name]
+	if value == nil and type(reference.metadata) == "table" then
+		value = reference.metadata[name]
+	end
+	if value ~= nil and (type(value) ~= "string" or value == "") then
+		error(what .. ": " .. name .. " must be a text, not " .. tostring(value), level + 1)
+	end
+	return value
 end
 
 local function reference_of(reference, what, level)
-  if type(reference) ~= "table" then
-    error(what .. " takes a table { apiVersion =, kind =, namespace =, name = }, not a " .. type(reference), level + 1)
-  end
-  for _, name in ipairs { "apiVersion", "kind" } do
-    if type(reference[name]) ~= "string" then
-      error(what .. ": " .. name .. " is missing", level + 1)
-    end
-  end
-  return {
-    what = what,
-    apiVersion = reference.apiVersion,
-    kind = reference.kind,
-    namespace = field_of(reference, "namespace", what, level + 1) or core.default_namespace(),
-    name = field_of(reference, "name", what, level + 1),
-    query = {},
-  }
+	if type(reference) ~= "table" then
+		error(what .. " takes a table { apiVersion =, kind =, namespace =, name = }, not a " .. type(reference), level + 1)
+	end
+	for _, name in ipairs { "apiVersion", "kind" } do
+		if type(reference[name]) ~= "string" then
+			error(what .. ": " .. name .. " is missing", level + 1)
+		end
+	end
+	return {
+		what = what,
+		apiVersion = reference.apiVersion,
+		kind = reference.kind,
+		namespace = field_of(reference, "namespace", what, level + 1) or core.default_namespace(),
+		name = field_of(reference, "name", what, level + 1),
+		query = {},
+	}
 end
 
 local function named(reference, what)
-  local call = reference_of(reference, what, 3)
-  if not call.name then
-    error(what .. ": name is missing", 3)
-  end
-  return call
+	local call = reference_of(reference, what, 3)
+	if not call.name then
+		error(what .. ": name is missing", 3)
+	end
+	return call
 end
 
 -- Options that all writes have; `more` names those of this one.
 local function write_options(call, options, more)
-  options = options or {}
-  local known = { "dry_run", "field_validation", "timeout" }
-  for _, name in ipairs(more or {}) do
-    known[#known + 1] = name
-  end
-  core.check_options(options, call.what, known)
-  if options.dry_run then
-    call.query.dryRun = "All"
-  end
-  if options.field_validation then
-    call.query.fieldValidation = options.field_validation
-  end
-  call.timeout = options.timeout
-  return options
+	options = options or {}
+	local known = { "dry_run", "field_validation", "timeout" }
+	for _, name in ipairs(more or {}) do
+		known[#known + 1] = name
+	end
+	core.check_options(options, call.what, known)
+	if options.dry_run then
+		call.query.dryRun = "All"
+	end
+	if options.field_validation then
+		call.query.fieldValidation = options.field_validation
+	end
+	call.timeout = options.timeout
+	return options
 end
 
 function k8s.get(reference)
-  local call = named(reference, "k8s.get")
-  call.method = "GET"
-  return core.request(call)
+	local call = named(reference, "k8s.get")
+	call.method = "GET"
+	return core.request(call)
 end
 
 -- Items of a list carry neither apiVersion nor kind: they get the list's.
 local function add_items(items, page, options)
-  for _, item in ipairs(page.items or {}) do
-    item.apiVersion, item.kind = options.apiVersion, options.kind
-    items[#items + 1] = item
-  end
+	for _, item in ipairs(page.items or {}) do
+		item.apiVersion, item.kind = options.apiVersion, options.kind
+		items[#items + 1] = item
+	end
 end
 
 local function pages(call, options)
-  local items = k8s.array {}
-  local limit = options.page_size or PAGE_SIZE
-  while true do
-    call.query.limit = limit and ("%d"):format(limit) or nil
-    local page, err = core.request(call)
-    if page then
-      add_items(items, page, options)
-      call.query.continue = page.metadata and page.metadata.continue
-      if not call.query.continue or call.query.continue == "" then
-        return items
-      end
-    elseif err.code == 410 and call.query.continue then
-      -- The server has forgotten the list's resourceVersion: all of it, at once, as client-go's pager does.
-      items, limit, call.query.continue = k8s.array {}, nil, nil
-    else
-      return nil, err
-    end
-  end
+	local items = k8s.array {}
+	local limit = options.page_size or PAGE_SIZE
+	while true do
+		call.query.limit = limit and ("%d"):format(limit) or nil
+		local page, err = core.request(call)
+		if page then
+			add_items(items, page, options)
+			call.query.continue = page.metadata and page.metadata.continue
+			if not call.query.continue or call.query.continue == "" then
+				return items
+			end
+		elseif err.code == 410 and call.query.continue then
+			-- The server has forgotten the list's resourceVersion: all of it, at once, as client-go's pager does.
+			items, limit, call.query.continue = k8s.array {}, nil, nil
+		else
+			return nil, err
+		end
+	end
 end
 
 function k8s.list(options)
-  local call = reference_of(options, "k8s.list", 2)
-  core.check_options(options, "k8s.list",
-    { "apiVersion", "kind", "namespace", "label_selector", "field_selector", "page_size", "timeout" })
-  call.method, call.name, call.timeout = "GET", nil, options.timeout
-  call.query.labelSelector = options.label_selector
-  call.query.fieldSelector = options.field_selector
-  return pages(call, options)
+	local call = reference_of(options, "k8s.list", 2)
+	core.check_options(options, "k8s.list",
+		{ "apiVersion", "kind", "namespace", "label_selector", "field_selector", "page_size", "timeout" })
+	call.method, call.name, call.timeout = "GET", nil, options.timeout
+	call.query.labelSelector = options.label_selector
+	call.query.fieldSelector = options.field_selector
+	return pages(call, options)
 end
 
 function k8s.create(object, options)
-  local call = reference_of(object, "k8s.create", 2)
-  write_options(call, options)
-  call.method, call.body, call.name = "POST", object, nil
-  return core.request(call)
+	local call = reference_of(object, "k8s.create", 2)
+	write_options(call, options)
+	call.method, call.body, call.name = "POST", object, nil
+	return core.request(call)
 end
 
 local function update(object, options, what, subresource)
-  local call = named(object, what)
-  write_options(call, options)
-  call.method, call.body, call.subresource = "PUT", object, subresource
-  return core.request(call)
+	local call = named(object, what)
+	write_options(call, options)
+	call.method, call.body, call.subresource = "PUT", object, subresource
+	return core.request(call)
 end
 
 local function patch(reference, change, options, what, subresource)
-  local call = named(reference, what)
-  if type(change) ~= "table" then
-    error(what .. " takes the patch as a table, not a " .. type(change), 3)
-  end
-  options = write_options(call, options, { "type" })
-  call.content_type = PATCH_TYPES[options.type or "merge"]
-  if not call.content_type then
-    error(what .. ": type must be merge, json or strategic, not " .. tostring(options.type), 3)
-  end
-  call.method, call.subresource = "PATCH", subresource
-  call.body = options.type == "json" and k8s.array(change) or change
-  return core.request(call)
+	local call = named(reference, what)
+	if type(change) ~= "table" then
+		error(what .. " takes the patch as a table, not a " .. type(change), 3)
+	end
+	options = write_options(call, options, { "type" })
+	call.content_type = PATCH_TYPES[options.type or "merge"]
+	if not call.content_type then
+		error(what .. ": type must be merge, json or strategic, not " .. tostring(options.type), 3)
+	end
+	call.method, call.subresource = "PATCH", subresource
+	call.body = options.type == "json" and k8s.array(change) or change
+	return core.request(call)
 end
 
 function k8s.update(object, options)
-  return update(object, options, "k8s.update")
+	return update(object, options, "k8s.update")
 end
 
 function k8s.patch(reference, change, options)
-  return patch(reference, change, options, "k8s.patch")
+	return patch(reference, change, options, "k8s.patch")
 end
 
 function k8s.delete(reference, options)
-  local call = named(reference, "k8s.delete")
-  options = write_options(call, options, { "propagation", "preconditions", "grace_period" })
-  if options.propagation and not PROPAGATIONS[options.propagation] then
-    error("k8s.delete: propagation must be Background, Foreground or Orphan", 2)
-  end
-  call.method = "DELETE"
-  call.body = {
-    apiVersion = "v1",
-    kind = "DeleteOptions",
-    propagationPolicy = options.propagation,
-    preconditions = options.preconditions,
-    gracePeriodSeconds = options.grace_period,
-  }
-  return core.request(call)
+	local call = named(reference, "k8s.delete")
+	options = write_options(call, options, { "propagation", "preconditions", "grace_period" })
+	if options.propagation and not PROPAGATIONS[options.propagation] then
+		error("k8s.delete: propagation must be Background, Foreground or Orphan", 2)
+	end
+	call.method = "DELETE"
+	call.body = {
+		apiVersion = "v1",
+		kind = "DeleteOptions",
+		propagationPolicy = options.propagation,
+		preconditions = options.preconditions,
+		gracePeriodSeconds = options.grace_period,
+	}
+	return core.request(call)
 end
 
 k8s.status = {
-  update = function(object, options)
-    return update(object, options, "k8s.status.update", "status")
-  end,
-  patch = function(reference, change, options)
-    return patch(reference, change, options, "k8s.status.patch", "status")
-  end,
+	update = function(object, options)
+		return update(object, options, "k8s.status.update", "status")
+	end,
+	patch = function(reference, change, options)
+		return patch(reference, change, options, "k8s.status.patch", "status")
+	end,
 }

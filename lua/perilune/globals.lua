@@ -7,142 +7,145 @@ local require = ...
 local error, getinfo, rawset, type, setmetatable, tostring = error, debug.getinfo, rawset, type, setmetatable, tostring
 local collectgarbage, load = collectgarbage, load
 local getfenv, setfenv = getfenv, setfenv
-local decode_limit = 16 * 1024 * 1024
+
+-- cjson ends the process when it runs out of memory; what it takes is a small multiple of its input.
+local DECODE_LIMIT = 8 * 1024 * 1024
+
 
 local allowed = {
-  _G = {
-    "_VERSION", "assert", "error", "getmetatable", "ipairs", "next", "pairs", "pcall", "print", "rawequal", "rawget", "rawlen", "rawset",
-    "select", "setmetatable", "tonumber", "tostring", "type", "unpack", "xpcall",
-  },
-  bit = { "arshift", "band", "bnot", "bor", "bswap", "bxor", "lshift", "rol", "ror", "rshift", "tobit", "tohex" },
-  coroutine = { "create", "isyieldable", "resume", "running", "status", "wrap", "yield" },
-  math = {
-    "abs", "acos", "asin", "atan", "atan2", "ceil", "cos", "cosh", "deg", "exp", "floor", "fmod", "frexp", "huge", "ldexp", "log", "log10",
-    "max", "min", "modf", "pi", "pow", "rad", "random", "randomseed", "sin", "sinh", "sqrt", "tan", "tanh",
-  },
-  os = { "clock", "date", "difftime", "getenv", "time" },
-  string = {
-    "byte", "char", "find", "format", "gmatch", "gsub", "len", "lower", "match", "rep", "reverse", "sub", "upper",
-  },
-  table = { "concat", "foreach", "foreachi", "getn", "insert", "maxn", "move", "remove", "sort" },
+	_G = {
+		"_VERSION", "assert", "error", "getmetatable", "ipairs", "next", "pairs", "pcall", "print", "rawequal", "rawget", "rawlen", "rawset",
+		"select", "setmetatable", "tonumber", "tostring", "type", "unpack", "xpcall",
+	},
+	bit = { "arshift", "band", "bnot", "bor", "bswap", "bxor", "lshift", "rol", "ror", "rshift", "tobit", "tohex" },
+	coroutine = { "create", "isyieldable", "resume", "running", "status", "wrap", "yield" },
+	math = {
+		"abs", "acos", "asin", "atan", "atan2", "ceil", "cos", "cosh", "deg", "exp", "floor", "fmod", "frexp", "huge", "ldexp", "log", "log10",
+		"max", "min", "modf", "pi", "pow", "rad", "random", "randomseed", "sin", "sinh", "sqrt", "tan", "tanh",
+	},
+	os = { "clock", "date", "difftime", "getenv", "time" },
+	string = {
+		"byte", "char", "find", "format", "gmatch", "gsub", "len", "lower", "match", "rep", "reverse", "sub", "upper",
+	},
+	table = { "concat", "foreach", "foreachi", "getn", "insert", "maxn", "move", "remove", "sort" },
 }
 
 local loaded = package.loaded
 local G = _G
 
 local function keep_only(library, names)
-  local kept = {}
-  for _, name in ipairs(names) do
-    kept[name] = library[name]
-  end
-  for name in pairs(library) do
-    if kept[name] == nil then
-      library[name] = nil
-    end
-  end
+	local kept = {}
+	for _, name in ipairs(names) do
+		kept[name] = library[name]
+	end
+	for name in pairs(library) do
+		if kept[name] == nil then
+			library[name] = nil
+		end
+	end
 end
 
 local cjson = loaded.cjson
 local function bound_input(module)
-  local decode = module.decode
-  function module.decode(text)
-    if type(text) == "string" and #text > decode_limit then
-      error("cjson.decode takes at most 16 MiB", 2)
-    end
-    return decode(text)
-  end
-  local new = module.new
-  function module.new()
-    return bound_input(new())
-  end
-  return module
+	local decode = module.decode
+	function module.decode(text)
+		if type(text) == "string" and #text > DECODE_LIMIT then
+			error("cjson.decode takes at most 8 MiB", 2)
+		end
+		return decode(text)
+	end
+	local new = module.new
+	function module.new()
+		return bound_input(new())
+	end
+	return module
 end
 bound_input(cjson)
 
 for name, names in pairs(allowed) do
-  if name ~= "_G" then
-    keep_only(G[name], names)
-  end
+	if name ~= "_G" then
+		keep_only(G[name], names)
+	end
 end
 local libraries = {}
 for name in pairs(allowed) do
-  libraries[name] = G[name]
+	libraries[name] = G[name]
 end
 keep_only(G, allowed._G)
 for name, library in pairs(libraries) do
-  G[name] = library
+	G[name] = library
 end
 
 for name in pairs(loaded) do
-  if not libraries[name] and name ~= "cjson" and name ~= "perilune" then
-    loaded[name] = nil
-  end
+	if not libraries[name] and name ~= "cjson" and name ~= "perilune" then
+		loaded[name] = nil
+	end
 end
 
 G.require = require
 
 function G.collectgarbage(what, value)
-  if what == nil or what == "collect" or what == "count" or what == "step" then
-    return collectgarbage(what or "collect", value)
-  end
-  error("collectgarbage takes only collect, count and step here", 2)
+	if what == nil or what == "collect" or what == "count" or what == "step" then
+		return collectgarbage(what or "collect", value)
+	end
+	error("collectgarbage takes only collect, count and step here", 2)
 end
 
 -- Text only: bytecode could be made to break out of the state.
 function G.loadstring(text, name)
-  if type(text) ~= "string" then
-    error("loadstring takes a string", 2)
-  end
-  return load(text, name, "t")
+	if type(text) ~= "string" then
+		error("loadstring takes a string", 2)
+	end
+	return load(text, name, "t")
 end
 
 function G.load(source, name, mode, env)
-  if mode ~= nil and mode ~= "t" then
-    return nil, "only text can be loaded here"
-  end
-  if env ~= nil then
-    return load(source, name, "t", env)
-  end
-  return load(source, name, "t")
+	if mode ~= nil and mode ~= "t" then
+		return nil, "only text can be loaded here"
+	end
+	if env ~= nil then
+		return load(source, name, "t", env)
+	end
+	return load(source, name, "t")
 end
 
 -- The host's own functions keep their environment.
 local function own(f)
-  local level = f == nil and 1 or f
-  if type(level) == "number" then
-    local info = level > 0 and getinfo(level + 2, "f")
-    f = info and info.func
-  end
-  if type(f) ~= "function" then
-    error("no function at that level", 3)
-  end
-  local info = getinfo(f, "S")
-  if info.what == "C" or info.source:sub(1, 10) == "=perilune." then
-    error("the environment of the host's functions is closed", 3)
-  end
-  return f
+	local level = f == nil and 1 or f
+	if type(level) == "number" then
+		local info = level > 0 and getinfo(level + 2, "f")
+		f = info and info.func
+	end
+	if type(f) ~= "function" then
+		error("no function at that level", 3)
+	end
+	local info = getinfo(f, "S")
+	if info.what == "C" or info.source:sub(1, 10) == "=perilune." then
+		error("the environment of the host's functions is closed", 3)
+	end
+	return f
 end
 
 function G.getfenv(f)
-  return getfenv(own(f))
+	return getfenv(own(f))
 end
 
 function G.setfenv(f, env)
-  return setfenv(own(f), env)
+	return setfenv(own(f), env)
 end
 
 -- A misspelt global is an error with its line, not a nil that fails elsewhere. A file's top level may define globals.
 setmetatable(G, {
-  __index = function(_, name)
-    error("unknown global '" .. tostring(name) .. "'", 2)
-  end,
-  __newindex = function(t, name, value)
-    local where = getinfo(2, "S")
-    if where and where.what ~= "main" and where.what ~= "C" then
-      error("assignment to unknown global '" .. tostring(name) .. "': make it local, or define it at the top level of the file", 2)
-    end
-    rawset(t, name, value)
-  end,
-  __metatable = "globals",
+	__index = function(_, name)
+		error("unknown global '" .. tostring(name) .. "'", 2)
+	end,
+	__newindex = function(t, name, value)
+		local where = getinfo(2, "S")
+		if where and where.what ~= "main" and where.what ~= "C" then
+			error("assignment to unknown global '" .. tostring(name) .. "': make it local, or define it at the top level of the file", 2)
+		end
+		rawset(t, name, value)
+	end,
+	__metatable = "globals",
 })
 loaded._G = G

@@ -17,67 +17,67 @@ local depth = setmetatable({}, { __mode = "k" }) -- coroutine -> how many resume
 local waiting = setmetatable({}, { __mode = "k" }) -- coroutine -> true while its host call has not been answered
 
 local function hand_on(ok, ...)
-  if not ok and killed() then
-    error("stopped", 0)
-  end
-  return ok, ...
+	if not ok and killed() then
+		error("stopped", 0)
+	end
+	return ok, ...
 end
 
 function pcall(f, ...)
-  return hand_on(raw_pcall(f, ...))
+	return hand_on(raw_pcall(f, ...))
 end
 
 function xpcall(f, handler, ...)
-  -- LuaJIT runs no hooks in a handler that a hook's error called, so a stopped script's handler is not called at all.
-  local function guarded(problem)
-    if killed() then
-      return problem
-    end
-    return handler(problem)
-  end
-  return hand_on(raw_xpcall(f, guarded, ...))
+	-- LuaJIT runs no hooks in a handler that a hook's error called, so a stopped script's handler is not called at all.
+	local function guarded(problem)
+		if killed() then
+			return problem
+		end
+		return handler(problem)
+	end
+	return hand_on(raw_xpcall(f, guarded, ...))
 end
 
 local function continue(co, ...)
-  waiting[co] = nil
-  return raw_resume(co, ...)
+	waiting[co] = nil
+	return raw_resume(co, ...)
 end
 
 local function pass(co, ok, first, ...)
-  if ok and rawequal(first, mark) then
-    waiting[co] = true
-    return pass(co, continue(co, raw_yield(mark)))
-  end
-  return hand_on(ok, first, ...)
+	if ok and rawequal(first, mark) then
+		waiting[co] = true
+		return pass(co, continue(co, raw_yield(mark)))
+	end
+	return hand_on(ok, first, ...)
 end
 
 local function resume(co, ...)
-  if type(co) ~= "thread" then
-    return raw_resume(co, ...)
-  end
-  if waiting[co] then
-    return false, "cannot resume a coroutine that waits for the host"
-  end
-  local level = (depth[running()] or 0) + 1
-  if level > MOST_NESTED then
-    return false, "coroutines nested deeper than " .. MOST_NESTED
-  end
-  depth[co] = level
-  return pass(co, raw_resume(co, ...))
+	if type(co) ~= "thread" then
+		return raw_resume(co, ...)
+	end
+	if waiting[co] then
+		return false, "cannot resume a coroutine that waits for the host"
+	end
+	local level = (depth[running()] or 0) + 1
+	if level > MOST_NESTED then
+		return false, "coroutines nested deeper than " .. MOST_NESTED
+	end
+	depth[co] = level
+	return pass(co, raw_resume(co, ...))
 end
 
 coroutine.resume = resume
 
 local function unwrap(ok, ...)
-  if not ok then
-    error((...), 0)
-  end
-  return ...
+	if not ok then
+		error((...), 0)
+	end
+	return ...
 end
 
 function coroutine.wrap(f)
-  local co = create(f)
-  return function(...)
-    return unwrap(resume(co, ...))
-  end
+	local co = create(f)
+	return function(...)
+		return unwrap(resume(co, ...))
+	end
 end

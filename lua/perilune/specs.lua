@@ -7,23 +7,23 @@ local k8s = require "perilune"
 local EXIT = {} -- thrown in place of os.exit, so that the host can end in order
 
 return function(arguments, set_exit_code)
-  k8s.main(function()
-    local code
-    arg = arguments
-    os.exit = function(status)
-      code = (status == true or status == nil or status == 0) and 0 or 1
-      error(EXIT, 0)
-    end
-    local ok, problem = xpcall(function()
-      require "busted.runner" { standalone = false }
-    end, function(problem)
-      return problem == EXIT and problem or debug.traceback(tostring(problem), 2)
-    end)
-    if not ok and problem ~= EXIT then
-      io.stderr:write(problem, "\n")
-      code = 1
-    end
-    io.stdout:flush()
-    set_exit_code(code or 0)
-  end)
+	k8s.main(function()
+		local code
+		arg = arguments
+		os.exit = function(status)
+			code = (status == true or status == nil or status == 0) and 0 or 1
+			error(EXIT, 0)
+		end
+		local ok, problem = xpcall(function()
+			require "busted.runner" { standalone = false }
+		end, function(problem)
+			return problem == EXIT and problem or debug.traceback(tostring(problem), 2)
+		end)
+		if not ok and problem ~= EXIT then
+			io.stderr:write(problem, "\n")
+			code = 1
+		end
+		io.stdout:flush()
+		set_exit_code(code or 0)
+	end)
 end

@@ -173,7 +173,8 @@ static void do_mux(const struct order *order)
 	if (!options.max_streams)
 		options.max_streams = 100;
 	const char *name = field(order, "name");
-	strmap_put(&muxes, name, strlen(name), mux_new(loop, &options));
+	if (!strmap_get(&muxes, name, strlen(name)))
+		strmap_put(&muxes, name, strlen(name), mux_new(loop, &options));
 }
 
 static char *read_file(const char *path)

@@ -121,19 +121,29 @@ describe("HTTP/2", function()
 		end)
 	end
 
-	it("sends all of several requests again that a GOAWAY gave up", function()
-		local ids = {}
-		for i = 1, 20 do
-			ids[i] = start("/hang?times=1&id=" .. i, { method = "POST", body = "b" })
+	it("shares one new connection among all that begin while the present one goes away", function()
+		local watch = start("/watch?interval_ms=50", { stream = true })
+		driver:next("head", watch)
+		assert.equal(200, fetch("/goaway").status)
+		start("/watch?interval_ms=50", { stream = true, id = "w", count = 50 })
+		for i = 1, 50 do
+			driver:next("head", "w" .. i)
 		end
-		driver:order("running", {})
-		local lost = start("/goaway-lost?times=1&lost=21&id=x", { method = "POST", body = "b" })
-		for _, id in ipairs(ids) do
-			local done = driver:done(id)
+		assert.equal(2, server:stats(driver).connections)
+	end)
+
+	it("shares one new connection among all that a GOAWAY gave up", function()
+		local watch = start("/watch?interval_ms=50", { stream = true })
+		driver:next("head", watch)
+		start("/hang?times=50&id=1", { id = "h", count = 50, method = "POST", body = "b" })
+		server:wait_for(driver, "/hang", 50)
+		assert.equal(200, fetch("/goaway-lost?times=1&lost=51&id=x").status)
+		for i = 1, 50 do
+			local done = driver:done("h" .. i)
 			assert.equal("none", done.failure)
 			assert.equal(200, done.status)
 		end
-		assert.equal(200, driver:done(lost).status)
+		assert.is_true(server:stats(driver).connections <= 3)
 	end)
 
 	it("takes a new connection after a GOAWAY and loses nothing of what runs", function()

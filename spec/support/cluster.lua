@@ -3,122 +3,31 @@
 --   cluster.kubeconfig()      path of an admin's kubeconfig: $PERILUNE_TEST_KUBECONFIG, else the one of `scripts/cluster up`
 --   cluster.need()            the same; where there is none the running spec is pending with the reason
 --   cluster.user("eve")       path of a kubeconfig for a user without rights
+--   cluster.grant("eve", { { apiGroups = { "" }, resources = { "pods" }, verbs = { "list" } } })   in all namespaces
 --   cluster.server()          "https://127.0.0.1:6443"
 --   cluster.curl("GET", "/api/v1/pods")            status, decoded body
 --   cluster.curl("POST", "/api/v1/…", { kind = … }) a table is sent as JSON
---   cluster.namespace()       a fresh one, deleted when busted ends
+--   cluster.raw("GET", "/version")                  status, the answer's bytes
+--   cluster.send({ { "POST", "/api/v1/…", { … } }, … })  many over one connection, one after another: { status =, body = } each;
+--                             with the second argument true in parallel, without bodies
+--   cluster.namespace()       a fresh one
+--   cluster.define()          a fresh CRD of kind Widget: its apiVersion and the path of its group
+--   cluster.random_name()     for what the spec makes itself
+--
+-- cluster.second(FLAG...) is a second cluster, made for being stopped and killed: it has the same functions, and
+--   second.stop_apiserver("KILL")  second.start_apiserver()  second.compact()
+--   second.folder                  its state folder
+--
+-- What was made here goes when busted ends, and so does the second cluster.
 local busted = require "busted"
 local cjson = require "cjson"
 local files = require "support.files"
 local process = require "support.process"
 
-local cluster = {}
-
 local START_SECONDS = 1800 -- a first start builds the servers
-
-local found -- { path = } or { reason = }
-local credentials
-local namespaces = {}
 
 local function last_line(text)
 	return text:match "([^\n]*)\n*$"
-end
-
-local function find()
-	local given = os.getenv "PERILUNE_TEST_KUBECONFIG"
-	if given and given ~= "" then
-		return { path = given }
-	end
-	local ok, code, _, stderr = pcall(process.run, { "scripts/cluster", "up", seconds = START_SECONDS })
-	if not ok or code ~= 0 then
-		return { reason = "no API server: " .. last_line(ok and stderr or tostring(code)) }
-	end
-	local _, env = process.run { "scripts/cluster", "env" }
-	local path = env:match "^export KUBECONFIG=(.-)\n"
-	return path and { path = path } or { reason = "no API server: scripts/cluster env says " .. env }
-end
-
-function cluster.kubeconfig()
-	found = found or find()
-	return found.path, found.reason
-end
-
-function cluster.need()
-	local path, reason = cluster.kubeconfig()
-	if not path then
-		pending(reason)
-	end
-	return path
-end
-
---- nil and a reason for a cluster that was only given, since no certificate can be issued there.
-function cluster.user(name)
-	local code, stdout, stderr = process.run { "scripts/cluster", "user", name }
-	if code ~= 0 or os.getenv "PERILUNE_TEST_KUBECONFIG" then
-		return nil, "no user can be made: " .. last_line(stderr)
-	end
-	return stdout:match "^(.-)\n"
-end
-
-local function decode_base64(folder, name, text)
-	local encoded = files.write(folder .. "/" .. name .. ".b64", text)
-	return files.write(folder .. "/" .. name, files.output_of { "base64", "-d", encoded })
-end
-
--- Reads the few lines that kind, minikube, k3s and scripts/cluster write; enough for one cluster and one user.
-local function load_credentials()
-	if credentials then
-		return credentials
-	end
-	local path = assert(cluster.kubeconfig())
-	local text = files.read(path)
-	local made = { folder = files.folder(), server = assert(text:match "server: *(%S+)", "the kubeconfig has no server") }
-	local function pem(key)
-		local pattern = key:gsub("%-", "%%-")
-		local data = text:match(pattern .. "%-data: *(%S+)")
-		if data then
-			return decode_base64(made.folder, key, data)
-		end
-		local file = text:match(pattern .. ": *(%S+)")
-		return file and (file:match "^/" and file or path:match "^(.*/)" .. file)
-	end
-	made.ca, made.cert, made.key = pem "certificate-authority", pem "client-certificate", pem "client-key"
-	made.token = text:match "token: *(%S+)"
-	credentials = made
-	return made
-end
-
-function cluster.server()
-	return load_credentials().server
-end
-
---- The path of the cluster's CA certificate.
-function cluster.ca()
-	return load_credentials().ca
-end
-
-function cluster.curl(method, path, body)
-	local with = load_credentials()
-	local command = { "curl", "--silent", "--show-error", "--noproxy", "*", "--max-time", "20", "--request", method,
-		"--write-out", "\n%{http_code}", with.server .. path, "--header", "Accept: application/json" }
-	local function add(...)
-		for _, word in ipairs { ... } do
-			command[#command + 1] = word
-		end
-	end
-	if with.ca then add("--cacert", with.ca) end
-	if with.cert then add("--cert", with.cert, "--key", with.key) end
-	if with.token then add("--header", "Authorization: Bearer " .. with.token) end
-	if body then
-		local text = type(body) == "table" and cjson.encode(body) or body
-		local kind = method == "PATCH" and "application/merge-patch+json" or "application/json"
-		add("--header", "Content-Type: " .. kind, "--data-binary", "@" .. files.write(with.folder .. "/body", text))
-	end
-	local code, stdout, stderr = process.run(command)
-	assert(code == 0, "curl: " .. stderr)
-	local answer, status = stdout:match "^(.*)\n(%d+)$"
-	local ok, decoded = pcall(cjson.decode, answer)
-	return tonumber(status), ok and decoded or answer
 end
 
 local function random_name()
@@ -130,20 +39,8 @@ local function random_name()
 	end)
 end
 
---- The service account controller has made the namespace's default account when this returns.
-function cluster.namespace()
-	local name = random_name()
-	local status, body = cluster.curl("POST", "/api/v1/namespaces", { apiVersion = "v1", kind = "Namespace", metadata = { name = name } })
-	assert(status == 201, "no namespace: " .. tostring(body.message))
-	namespaces[#namespaces + 1] = name
-	cluster.await(20, "the default service account of " .. name, function()
-		return cluster.curl("GET", "/api/v1/namespaces/" .. name .. "/serviceaccounts/default") == 200
-	end)
-	return name
-end
-
 --- Calls try, with a short pause between, until it gives something true; an error after that many seconds.
-function cluster.await(seconds, what, try)
+local function await(seconds, what, try)
 	local deadline = process.now() + seconds
 	while true do
 		local result = try()
@@ -157,12 +54,244 @@ function cluster.await(seconds, what, try)
 	end
 end
 
-busted.subscribe({ "suite", "end" }, function()
-	for _, name in ipairs(namespaces) do
-		pcall(cluster.curl, "DELETE", "/api/v1/namespaces/" .. name)
-	end
-	namespaces = {}
-	return nil, true
-end)
+local function decode_base64(folder, name, text)
+	local encoded = files.write(folder .. "/" .. name .. ".b64", text)
+	return files.write(folder .. "/" .. name, files.output_of { "base64", "-d", encoded })
+end
 
-return cluster
+-- Reads the few lines that kind, minikube, k3s and scripts/cluster write; enough for one cluster and one user.
+local function read_credentials(path)
+	local text = files.read(path)
+	local made = { folder = files.folder(), server = assert(text:match "server: *(%S+)", "the kubeconfig has no server") }
+	local function pem(key)
+		local pattern = key:gsub("%-", "%%-")
+		local data = text:match(pattern .. "%-data: *(%S+)")
+		if data then
+			return decode_base64(made.folder, key, data)
+		end
+		local file = text:match(pattern .. ": *(%S+)")
+		return file and (file:match "^/" and file or path:match "^(.*/)" .. file)
+	end
+	made.ca, made.cert, made.key = pem "certificate-authority", pem "client-certificate", pem "client-key"
+	made.token = text:match "token: *(%S+)"
+	return made
+end
+
+-- A value in a file of curl's options.
+local function quoted(text)
+	return '"' .. text:gsub('[\\"]', "\\%0"):gsub("\n", "\\n") .. '"'
+end
+
+-- One request as lines of such a file.
+local function request_lines(with, request, out)
+	local method, path, body = unpack(request)
+	local function add(name, value)
+		out[#out + 1] = value and name .. " = " .. quoted(value) or name
+	end
+	add("request", method)
+	add("url", with.server .. path)
+	add("user-agent", "spec") -- curl's own would have the answer indented
+	add("header", "Accept: application/json")
+	add("noproxy", "*")
+	if with.ca then add("cacert", with.ca) end
+	if with.cert then add("cert", with.cert) add("key", with.key) end
+	if with.token then add("header", "Authorization: Bearer " .. with.token) end
+	if body then
+		add("header", "Content-Type: " .. (method == "PATCH" and "application/merge-patch+json" or "application/json"))
+		add("data-binary", type(body) == "table" and cjson.encode(body) or body)
+	end
+end
+
+-- folder: the state folder of scripts/cluster; nil for the one of the environment.
+local function open(folder, flags)
+	local cluster = { await = await, random_name = random_name }
+	local found -- { path = } or { reason = }
+	local credentials
+	local leftovers = {} -- paths of what was made
+
+	local function run(...)
+		local options = { "scripts/cluster", ... }
+		options.seconds = START_SECONDS
+		options.env = folder and { PERILUNE_CLUSTER_DIR = folder, PERILUNE_TEST_KUBECONFIG = false } or nil
+		return process.run(options)
+	end
+
+	local function find()
+		local given = not folder and os.getenv "PERILUNE_TEST_KUBECONFIG"
+		if given and given ~= "" then
+			return { path = given }
+		end
+		local ok, code, _, stderr = pcall(run, "up", unpack(flags or {}))
+		if not ok or code ~= 0 then
+			return { reason = "no API server: " .. last_line(ok and stderr or tostring(code)) }
+		end
+		local _, env = run "env"
+		local path = env:match "^export KUBECONFIG=(.-)\n"
+		return path and { path = path } or { reason = "no API server: scripts/cluster env says " .. env }
+	end
+
+	function cluster.kubeconfig()
+		found = found or find()
+		return found.path, found.reason
+	end
+
+	function cluster.need()
+		local path, reason = cluster.kubeconfig()
+		if not path then
+			pending(reason)
+		end
+		return path
+	end
+
+	--- nil and a reason for a cluster that was only given, since no certificate can be issued there.
+	function cluster.user(name)
+		local code, stdout, stderr = run("user", name)
+		if code ~= 0 or (not folder and os.getenv "PERILUNE_TEST_KUBECONFIG") then
+			return nil, "no user can be made: " .. last_line(stderr)
+		end
+		return stdout:match "^(.-)\n"
+	end
+
+	local function load_credentials()
+		credentials = credentials or read_credentials(assert(cluster.kubeconfig()))
+		return credentials
+	end
+
+	function cluster.server()
+		return load_credentials().server
+	end
+
+	--- The path of the cluster's CA certificate.
+	function cluster.ca()
+		return load_credentials().ca
+	end
+
+	--- One curl for all requests.
+	function cluster.send(requests, parallel)
+		local with, lines = load_credentials(), {}
+		for i, request in ipairs(requests) do
+			request_lines(with, request, lines)
+			lines[#lines + 1] = ("write-out = %s"):format(quoted "\n%{http_code}\n")
+			if parallel then lines[#lines + 1] = 'output = "/dev/null"' end
+			lines[#lines + 1] = i < #requests and "next" or nil
+		end
+		local code, stdout, stderr = process.run {
+			"curl", "--silent", "--show-error", "--max-time", 20 + #requests / 20, seconds = 60 + #requests / 10,
+			parallel and "--parallel" or "--no-parallel", "--config", files.write(with.folder .. "/requests", table.concat(lines, "\n")),
+		}
+		assert(code == 0, "curl: " .. stderr)
+		local answers = {}
+		for body, status in stdout:gmatch "([^\n]*)\n+(%d+)\n" do
+			answers[#answers + 1] = { status = tonumber(status), body = not parallel and cjson.decode(body) or nil }
+		end
+		assert(#answers == #requests, "curl answered " .. #answers .. " of " .. #requests .. " requests")
+		return answers
+	end
+
+	--- Status and the answer's bytes as they came.
+	function cluster.raw(method, path, body)
+		local with, lines = load_credentials(), {}
+		request_lines(with, { method, path, body }, lines)
+		local code, stdout, stderr = process.run {
+			"curl", "--silent", "--show-error", "--max-time", "20", "--write-out", "\n%{http_code}",
+			"--config", files.write(with.folder .. "/request", table.concat(lines, "\n")),
+		}
+		assert(code == 0, "curl: " .. stderr)
+		local answer, status = stdout:match "^(.*)\n(%d+)$"
+		return tonumber(status), answer
+	end
+
+	function cluster.curl(method, path, body)
+		local status, answer = cluster.raw(method, path, body)
+		local ok, decoded = pcall(cjson.decode, answer)
+		return status, ok and decoded or answer
+	end
+
+	-- Creates something that goes when busted ends.
+	local function make(path, object)
+		local status, body = cluster.curl("POST", path, object)
+		assert(status == 201, ("no %s: %s"):format(object.kind, tostring(body.message or body)))
+		leftovers[#leftovers + 1] = path .. "/" .. object.metadata.name
+	end
+
+	--- The service account controller has made the namespace's default account when this returns.
+	function cluster.namespace()
+		local name = random_name()
+		make("/api/v1/namespaces", { apiVersion = "v1", kind = "Namespace", metadata = { name = name } })
+		await(20, "the default service account of " .. name, function()
+			return cluster.curl("GET", "/api/v1/namespaces/" .. name .. "/serviceaccounts/default") == 200
+		end)
+		return name
+	end
+
+	function cluster.grant(user, rules)
+		local rbac, name = "/apis/rbac.authorization.k8s.io/v1/", random_name()
+		make(rbac .. "clusterroles", {
+			apiVersion = "rbac.authorization.k8s.io/v1", kind = "ClusterRole", metadata = { name = name }, rules = rules,
+		})
+		make(rbac .. "clusterrolebindings", {
+			apiVersion = "rbac.authorization.k8s.io/v1", kind = "ClusterRoleBinding", metadata = { name = name },
+			roleRef = { apiGroup = "rbac.authorization.k8s.io", kind = "ClusterRole", name = name },
+			subjects = { { apiGroup = "rbac.authorization.k8s.io", kind = "User", name = user } },
+		})
+	end
+
+	--- Namespaced, with any fields. group: one that is not there yet; a fresh one where none is given.
+	function cluster.define(group)
+		group = group or random_name() .. ".example.com"
+		make("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {
+			apiVersion = "apiextensions.k8s.io/v1", kind = "CustomResourceDefinition", metadata = { name = "widgets." .. group },
+			spec = {
+				group = group, scope = "Namespaced",
+				names = { kind = "Widget", listKind = "WidgetList", plural = "widgets", singular = "widget" },
+				versions = { {
+					name = "v1", served = true, storage = true,
+					schema = { openAPIV3Schema = { type = "object", ["x-kubernetes-preserve-unknown-fields"] = true } },
+				} },
+			},
+		})
+		await(20, "the kind Widget", function()
+			return cluster.curl("GET", "/apis/" .. group .. "/v1/widgets") == 200
+		end)
+		return group .. "/v1", "/apis/" .. group .. "/v1"
+	end
+
+	function cluster.stop_apiserver(signal)
+		assert(folder, "only a second cluster may be stopped")
+		assert(run("stop-apiserver", signal or "TERM") == 0)
+	end
+
+	function cluster.start_apiserver()
+		local code, _, stderr = run "start-apiserver"
+		assert(code == 0, stderr)
+	end
+
+	function cluster.compact()
+		local code, _, stderr = run "compact"
+		assert(code == 0, stderr)
+	end
+
+	busted.subscribe({ "suite", "end" }, function()
+		if folder and found and found.path then
+			pcall(run, "down")
+		else
+			for i = #leftovers, 1, -1 do
+				pcall(cluster.curl, "DELETE", leftovers[i])
+			end
+		end
+		leftovers = {}
+		return nil, true
+	end)
+
+	cluster.folder = folder
+	return cluster
+end
+
+local common = open()
+
+function common.second(...)
+	local first = os.getenv "PERILUNE_CLUSTER_DIR"
+	return open((first and first ~= "" and first or ".cache/cluster/run") .. "-second", { ... })
+end
+
+return common

@@ -43,8 +43,19 @@ function Server:renew()
 end
 
 --- The server's counts, asked for through a driver.
-function Server:stats(driver, tls)
-	return cjson.decode(driver:fetch({ url = self.url .. "/stats", tls = tls or "t" }).body)
+function Server:stats(driver, tls, mux)
+	return cjson.decode(driver:fetch({ url = self.url .. "/stats", tls = tls or "t", mux = mux }).body)
+end
+
+--- Waits until so many requests for a path have come. It asks through a mux of its own, named "aside".
+function Server:wait_for(driver, path, count)
+	driver:order("mux", { name = "aside" })
+	local deadline = process.now() + 20
+	local stats
+	repeat
+		assert(process.now() < deadline, ("%d requests for %s"):format(stats and stats.requests[path] or 0, path))
+		stats = self:stats(driver, nil, "aside")
+	until (stats.requests[path] or 0) >= count
 end
 
 function Server:close()

@@ -13,13 +13,14 @@ local tcp = {}
 if not pcall(ffi.typeof, "struct tcp_address") then
 	ffi.cdef [[
 		struct tcp_address { unsigned short family, port; unsigned char ip[4]; char zero[8]; };
+		struct tcp_unix_address { unsigned short family; char path[108]; };
 		struct tcp_linger { int on, seconds; };
 		struct tcp_fd { int fd; };
 	]]
 end
 ffi.cdef [[
 	int socket(int domain, int type, int protocol);
-	int bind(int fd, const struct tcp_address *address, unsigned length);
+	int bind(int fd, const void *address, unsigned length);
 	int listen(int fd, int backlog);
 	int accept4(int fd, struct tcp_address *address, unsigned *length, int flags);
 	int getsockname(int fd, struct tcp_address *address, unsigned *length);
@@ -29,7 +30,7 @@ ffi.cdef [[
 ]]
 local C = ffi.C
 
-local AF_INET, SOCK_STREAM, SOCK_CLOEXEC = 2, 1, 0x80000
+local AF_UNIX, AF_INET, SOCK_STREAM, SOCK_CLOEXEC = 1, 2, 1, 0x80000
 local SOL_SOCKET, SO_LINGER, MSG_NOSIGNAL = 1, 13, 0x4000
 local POLLIN = 1
 
@@ -44,9 +45,13 @@ local function own(fd)
 	end)
 end
 
-local function await(owner, seconds, what)
+local function is_ready(owner, seconds)
 	local waiting = ffi.new("struct process_pollfd[1]", { { owner.fd, POLLIN } })
-	if C.poll(waiting, 1, math.ceil(seconds * 1000)) == 0 then
+	return C.poll(waiting, 1, math.ceil(seconds * 1000)) > 0
+end
+
+local function await(owner, seconds, what)
+	if not is_ready(owner, seconds) then
 		error(("%s within %g s"):format(what, seconds), 3)
 	end
 end
@@ -67,6 +72,20 @@ function tcp.listen(backlog)
 	C.getsockname(owner.fd, address, length)
 	local port = bit.bor(bit.lshift(bit.band(address.port, 0xff), 8), bit.rshift(address.port, 8))
 	return setmetatable({ owner = owner, port = port, url = "http://127.0.0.1:" .. port }, Server)
+end
+
+--- A unix socket.
+function tcp.listen_unix(path)
+	local owner = own(C.socket(AF_UNIX, bit.bor(SOCK_STREAM, SOCK_CLOEXEC), 0))
+	local address = ffi.new("struct tcp_unix_address", { family = AF_UNIX, path = path })
+	assert(C.bind(owner.fd, address, ffi.sizeof(address)) == 0, "bind")
+	assert(C.listen(owner.fd, 64) == 0, "listen")
+	return setmetatable({ owner = owner }, Server)
+end
+
+--- True when a connection waits, or comes within a short while (0.2 s).
+function Server:has_connection()
+	return is_ready(self.owner, 0.2)
 end
 
 function Server:accept(seconds)

@@ -33,7 +33,7 @@ describe("yaml_to_json", function()
   it("reads a manifest", function()
     assert.equal(
       '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","labels":{"x":"y z"}},"data":{"k":"one\\n two\\n","l":"folded line",'
-        .. '"m":"\\"q\\"\\t","n":"it\'s"},"list":[1,{"a":null,"b":[]},[]],"flow":{"a":[1,"b"],"c":{}}}',
+        .. '"m":"\\"q\\"\\t","o":"it\'s"},"list":[1,{"a":null,"b":[]},[]],"flow":{"a":[1,"b"],"c":{}}}',
       one [[
 apiVersion: v1
 kind: ConfigMap
@@ -48,7 +48,7 @@ data:
     folded
     line
   m: "\"q\"\t"
-  n: 'it''s'
+  o: 'it''s'
 list:
 - 1
 - a:
@@ -95,9 +95,9 @@ flow: {a: [1, b], c: {}}
   end)
 
   it("follows anchors, aliases and merges", function()
-    assert.equal('{"a":{"x":1,"y":[1]},"b":{"x":1,"y":[1]},"c":{"y":2,"x":3,"z":4}}',
-      one "a: &a {x: 1, y: [1]}\nb: *a\nc: {<<: *a, y: 2, x: 3, z: 4}\n")
-    assert.equal('{"c":{"z":3,"y":1,"x":1}}', one "c:\n  <<: [{x: 1, y: 1}, {x: 2, z: 3}]\n")
+    assert.equal('{"a":{"u":1,"v":[1]},"b":{"u":1,"v":[1]},"c":{"v":2,"u":3,"w":4}}',
+      one "a: &a {u: 1, v: [1]}\nb: *a\nc: {<<: *a, v: 2, u: 3, w: 4}\n")
+    assert.equal('{"c":{"w":3,"u":1,"v":1}}', one "c:\n  <<: [{u: 1, v: 1}, {u: 2, w: 3}]\n")
     assert.equal('{"k":"k","k2":{"b":{"b":1,"c":2}}}', one "k: &k k\nk2: {b: {<<: {b: 1}, c: 2}}\n")
     assert.equal('{"a":"s","s":1}', one "a: &x s\n*x : 1\n")
   end)

@@ -215,6 +215,20 @@ describe("the API client and a real API server", function()
 			assert.truthy(done.err.message:find('User "eve" cannot list resource "secrets"', 1, true))
 		end)
 
+		-- The server answers such a write before it has read the body, and then resets the stream.
+		it("keep the server's words for writes that it refuses unread", function()
+			local user, why = cluster.user "eve"
+			if not user then
+				pending(why)
+			end
+			start { kubeconfig = user }
+			for _ = 1, 150 do
+				local done = driver:request { method = "POST", path = config_maps "default", body = object("v1", "ConfigMap", "a") }
+				assert.same({ 403, "Forbidden", false }, { done.err.code, done.err.reason, done.err.outcome_unknown })
+				assert.truthy(done.err.message:find('cannot create resource "configmaps"', 1, true), done.err.message)
+			end
+		end)
+
 		it("say where credentials that are not accepted came from, without showing them", function()
 			local path = config { token = "secret-word-of-a-token" }
 			local done = start({ kubeconfig = path }):get "/api/v1/namespaces"

@@ -1,0 +1,112 @@
+-- Stopping a script: whatever it does, its call ends within the limit + 100 ms, the error names its line, and its state goes on.
+local cjson = require "cjson"
+local files = require "support.files"
+local process = require "support.process"
+
+local LIMIT = 0.2
+local GRACE = 0.1
+
+local function run(chunk, limit)
+	local path = files.write(files.folder() .. "/chunk.lua", chunk)
+	local code, out, err = process.run { process.driver "script_driver", "time", tostring(limit or LIMIT), path }
+	assert.equal(0, code, err)
+	return cjson.decode(out)
+end
+
+describe("a script that runs too long is stopped in time", function()
+	local chunks = {
+		["in an endless loop"] = "while true do end",
+		["in recursion through pcall"] = "local function f() pcall(f) end while true do f() end",
+		["catching the stop with pcall"] = "while true do pcall(function() while true do end end) end",
+		["in an xpcall handler that loops"] = "xpcall(error, function() while true do end end)",
+		["in the handler of its own stop"] = "xpcall(function() while true do end end, function() while true do end end)",
+		["in coroutine after coroutine"] = "while true do coroutine.wrap(function() while true do end end)() end",
+		["in a resume that hides errors"] =
+			"while true do coroutine.resume(coroutine.create(function() while true do end end)) end",
+		["in a metamethod"] = "local t = setmetatable({}, { __index = function() while true do end end }) return t.x",
+		["in an iterator"] = "for _ in function() while true do end end do end",
+		["in a sort's comparison"] = "table.sort({ 3, 2, 1 }, function() while true do end end)",
+		["in a gsub's replacement"] = "return (('x'):gsub('x', function() while true do end end))",
+		["in error's __tostring"] = "error(setmetatable({}, { __tostring = function() while true do end end }))",
+		["in code that it loaded"] = "loadstring('while true do end', '=chunk.lua')()",
+	}
+	for name, chunk in pairs(chunks) do
+		it(name, function()
+			local outcome = run(chunk)
+			assert.matches("chunk%.lua:1: stopped: ran longer than 0%.2 s without yielding", outcome.err)
+			assert.is_true(outcome.elapsed < LIMIT + GRACE, "took " .. outcome.elapsed .. " s")
+			assert.is_true(outcome.alive)
+		end)
+	end
+end)
+
+describe("a script that fails", function()
+	it("ends in a plain error when coroutines nest deeper than 200", function()
+		local outcome = run [[
+			local depth = 0
+			local function nest() depth = depth + 1 return coroutine.wrap(nest)() end
+			local _, err = pcall(nest)
+			error(err .. ", reached " .. depth)
+		]]
+		assert.matches("coroutines nested deeper than 200, reached 201", outcome.err) -- the first call is in none
+		assert.is_true(outcome.alive)
+	end)
+
+	it("ends in a plain error in endless recursion", function()
+		local outcome = run "local function f() return 1 + f() end f()"
+		assert.matches("stack overflow", outcome.err)
+		assert.is_true(outcome.alive)
+	end)
+
+	it("is told with its line and the calls behind it", function()
+		local outcome = run "local function deep() error('no luck') end\nlocal function call() deep() end\ncall()"
+		assert.matches("^chunk%.lua:1: no luck <%- chunk%.lua:1: in function 'deep' <%- chunk%.lua:2: in function 'call' ", outcome.err)
+	end)
+
+	it("may raise anything", function()
+		assert.matches("^error%(nil%)", run("error(nil)").err)
+		assert.matches("^42", run("error(42, 0)").err)
+		assert.matches("^%(error object is a table%)", run("error({})").err)
+		assert.matches("worse", run("error(setmetatable({}, { __tostring = function() error('worse') end }))").err)
+	end)
+
+	it("can't yield out of its handler", function()
+		assert.matches("coroutine%.yield outside of a coroutine of the script's own", run("coroutine.yield(1)").err)
+	end)
+end)
+
+describe("a script that takes too much memory", function()
+	local chunks = {
+		["a string that doubles"] = "local s = 'x' while true do s = s .. s end",
+		["a table that grows"] = "local t = {} while true do t[#t + 1] = ('x'):rep(1000) .. #t end",
+		["catching the refusal"] = "while true do pcall(function() local s = 'x' while true do s = s .. s end end) end",
+	}
+	for name, chunk in pairs(chunks) do
+		it("is stopped, and its state goes on: " .. name, function()
+			local outcome = run(chunk, 10)
+			assert.matches("not enough memory: the script needs more than 64 MiB", outcome.err)
+			assert.is_true(outcome.alive)
+		end)
+	end
+
+	it("makes an error of each allocation that can fail, and never ends the program", function()
+		-- A thread, arguments decoded from JSON (64-bit integers included), coroutines, strings, an error object and its traceback.
+		local path = files.write(files.folder() .. "/chunk.lua", [[
+			local object = ...
+			local function dive(n)
+				if n == 0 then error({}) end
+				return coroutine.wrap(function() return tostring(n) .. dive(n - 1) end)()
+			end
+			pcall(dive, 3)
+			local names = {}
+			for name in pairs(object) do names[#names + 1] = name:upper() end
+			error("done with " .. #names .. " names")
+		]])
+		local code, out, err = process.run { process.driver "script_driver", "memory", path }
+		assert.equal(0, code, err)
+		local outcome = cjson.decode(out)
+		assert.matches("done with 2 names", outcome.err)
+		assert.is_true(outcome.refused > 100, "refused " .. outcome.refused)
+		assert.is_true(outcome.alive)
+	end)
+end)

@@ -1,0 +1,104 @@
+-- JSON through Lua means the same afterwards. Judged by spec/support/json_tree.lua, which shares no code with the program.
+local k8s = require "perilune"
+local json_text = require "support.json_text"
+local json_tree = require "support.json_tree"
+local json = k8s.json
+
+local function comes_back(text)
+	local decoded, err = json.decode(text)
+	assert(decoded ~= nil, err)
+	local difference = json_tree.difference(json_tree.read(text), json_tree.read(json.encode(decoded)))
+	assert(not difference, difference and difference .. " in " .. text)
+end
+
+describe("JSON comes back equal in meaning", function()
+	local texts = {
+		"{}", "[]", '{"a":[]}', '{"a":{}}', "[[],{}]", "null", '{"a":null,"b":[null]}', "true", '""',
+		"9223372036854775807", "-9223372036854775808", "9007199254740993", "-9007199254740993", "1234567890123456", "0", "-0",
+		"0.1", "1e21", "1.7976931348623157e308", "5e-324", "123456789.123456789",
+		' \n{"a" : [ 1 , 2 ] }\r\n\t', '"\\u0000\\u001f\\ud83d\\ude00é😀\\"\\\\\\/"', '{"":1,"a.b/c":2,"1":3,"\\u00e9":4}',
+		('["a"' .. (',"a"'):rep(3000) .. "]"), ("["):rep(500) .. ("]"):rep(500),
+	}
+	for _, text in ipairs(texts) do
+		it("such as " .. text:sub(1, 60), function()
+			comes_back(text)
+		end)
+	end
+
+	it("whatever it is", function()
+		local seed = os.time()
+		math.randomseed(seed)
+		for i = 1, 2000 do
+			local text = json_text.value()
+			local ok, err = pcall(comes_back, text)
+			assert(ok, ("seed %d, text %d: %s"):format(seed, i, tostring(err)))
+		end
+	end)
+
+	it("after a script has changed it", function()
+		local object = json.decode '{"args":["a"],"labels":{"a":"b"}}'
+		table.remove(object.args)
+		object.labels.a = nil
+		assert.same(json_tree.read '{"args":[],"labels":{}}', json_tree.read(json.encode(object)))
+	end)
+end)
+
+describe("JSON of a script's own values", function()
+	it("takes an empty table for an object, and an array when told so", function()
+		assert.equal("{}", json.encode {})
+		assert.equal("[]", json.encode(k8s.array {}))
+		assert.equal('["a"]', json.encode { "a" })
+		assert.equal("[null]", json.encode { k8s.null })
+		assert.equal("null", json.encode(nil))
+	end)
+
+	it("refuses what JSON can't say, naming the place", function()
+		local function refused(pattern, value)
+			local ok, err = pcall(json.encode, value)
+			assert.is_false(ok)
+			assert.matches(pattern, err)
+		end
+		local loop = {}
+		loop.again = loop
+		refused("spec%.args%[2%]: a function can't be JSON", { spec = { args = { "a", print } } })
+		refused("x: NaN and infinity", { x = 0 / 0 })
+		refused("x: NaN and infinity", { x = math.huge })
+		refused("x: a string that is no UTF%-8", { x = "\255" })
+		refused("a table with both numbers and names", { 1, a = 2 })
+		refused("an array with holes", { 1, nil, 3, nil, 5 })
+		refused("only strings can be the keys", { [2.5] = 1 })
+		refused("nested deeper than 512, or a table that contains itself", loop)
+		refused("a thread or userdata", { x = coroutine.create(print) })
+	end)
+
+	it("refuses text that is no JSON, with the place", function()
+		for _, text in ipairs { "", "{", "[1,]", '{"a" 1}', "01", "1e999", '"\\ud800"', '"\255"', "nul", "[1] 2", "\239\187\191{}",
+			("["):rep(513) .. ("]"):rep(513) } do
+			local ok, value, err = pcall(json.decode, text)
+			assert(not ok or (value == nil and type(err) == "string"), "taken: " .. text:sub(1, 20))
+		end
+	end)
+end)
+
+describe("YAML", function()
+	it("becomes what kubectl would send", function()
+		local object = k8s.yaml.decode "a: [1, '1', 1.5, yes, ~, 2030-01-01]\nb:\n  - |\n    text\n"
+		assert.same({ 1, "1", 1.5, true, k8s.null, "2030-01-01" }, { unpack(object.a, 1, 6) })
+		assert.equal("text\n", object.b[1])
+	end)
+
+	it("reads many documents, and back", function()
+		local all = k8s.yaml.decode_all "a: 1\n---\n---\nb: [x]\n"
+		assert.equal(2, #all)
+		assert.same({ "x" }, { unpack(k8s.yaml.decode(k8s.yaml.encode(all[2])).b) })
+		local nothing, err = k8s.yaml.decode "a: 1\n---\nb: 2\n"
+		assert.is_nil(nothing)
+		assert.matches("more than one document", err)
+	end)
+
+	it("names line and column of what is wrong", function()
+		local nothing, err = k8s.yaml.decode "a: 1\nb: [\n"
+		assert.is_nil(nothing)
+		assert.matches("line %d", err)
+	end)
+end)
