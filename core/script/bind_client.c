@@ -206,6 +206,14 @@ static int l_default_namespace(lua_State *L)
 	return 1;
 }
 
+/* dry_run(apiVersion): whether --dry-run holds for such an object. Leases are exempt, as in kube/request. */
+static int l_dry_run(lua_State *L)
+{
+	bool lease = strncmp(luaL_checkstring(L, 1), "coordination.k8s.io/", 20) == 0;
+	lua_pushboolean(L, host_get_options(state_of(L)->host)->dry_run && !lease);
+	return 1;
+}
+
 /* check_options(table, what, { known, ... }): raises for an unknown name, at the caller of the API function. */
 static int l_check_options(lua_State *L)
 {
@@ -222,7 +230,8 @@ static int l_check_options(lua_State *L)
 }
 
 static const luaL_Reg core[] = {
-	{"request", l_request}, {"default_namespace", l_default_namespace}, {"check_options", l_check_options}, {NULL, NULL}};
+	{"request", l_request}, {"default_namespace", l_default_namespace}, {"dry_run", l_dry_run}, {"check_options", l_check_options},
+	{NULL, NULL}};
 
 /* client.lua gets (k8s, core) and adds its functions to k8s. */
 void bind_client_open(lua_State *L)

@@ -87,9 +87,11 @@ static int load_path(struct host *host, const char *path, bool folder, struct er
 	char *init = alloc_format("%s/init.lua", path);
 	int result;
 	if (stat(init, &found) == 0) {
-		char *name = base_name(path);
+		char *whole = realpath(path, NULL); /* "." has a name too */
+		char *name = base_name(whole ? whole : path);
 		result = load_file(host, name, init, path, err);
 		alloc_free(name);
+		free(whole);
 	} else {
 		result = load_folder(host, path, err);
 	}

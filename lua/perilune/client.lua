@@ -157,6 +157,21 @@ function k8s.patch(reference, change, options)
 	return patch(reference, change, options, "k8s.patch")
 end
 
+-- The server reads options from the body or else from the query, never from both, so a body repeats dryRun.
+local function delete_options(call, options)
+	if not (options.propagation or options.preconditions or options.grace_period) then
+		return nil
+	end
+	return {
+		apiVersion = "v1",
+		kind = "DeleteOptions",
+		propagationPolicy = options.propagation,
+		preconditions = options.preconditions,
+		gracePeriodSeconds = options.grace_period,
+		dryRun = (options.dry_run or core.dry_run(call.apiVersion)) and { "All" } or nil,
+	}
+end
+
 function k8s.delete(reference, options)
 	local call = named(reference, "k8s.delete")
 	options = write_options(call, options, { "propagation", "preconditions", "grace_period" })
@@ -164,13 +179,7 @@ function k8s.delete(reference, options)
 		error("k8s.delete: propagation must be Background, Foreground or Orphan", 2)
 	end
 	call.method = "DELETE"
-	call.body = {
-		apiVersion = "v1",
-		kind = "DeleteOptions",
-		propagationPolicy = options.propagation,
-		preconditions = options.preconditions,
-		gracePeriodSeconds = options.grace_period,
-	}
+	call.body = delete_options(call, options)
 	return core.request(call)
 end
 

@@ -88,10 +88,10 @@ end
 function Own:create_many(count, path, body)
 	local command = self:command("POST", path .. "?fieldManager=n[1-" .. count .. "]")
 	add_body(command, self.folder, body)
-	for _, word in ipairs { "--parallel", "--parallel-max", "40", "--output", "/dev/null", "--write-out", "%{http_code}\n" } do
+	for _, word in ipairs { "--parallel", "--parallel-max", "40", "--no-progress-meter", "--output", "/dev/null", "--write-out", "%{http_code}\n" } do
 		command[#command + 1] = word
 	end
-	command[11] = "300"
+	command[7] = "300" -- --max-time
 	command.seconds = 310
 	local _, stdout, stderr = process.run(command)
 	local made = select(2, stdout:gsub("201", ""))

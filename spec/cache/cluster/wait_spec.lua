@@ -37,7 +37,7 @@ describe("an informer of a real API server", function()
 		local change = driver:change("i", "forbidden")
 		assert.equal(403, change.status)
 		assert.matches("eve", change.message)
-		assert.matches(("%(missing: list, watch on secrets in namespace %s%)$"):format(namespace:gsub("%-", "%%-")), change.message)
+		assert.matches("%(missing: list, watch on secrets in namespace " .. namespace:gsub("%-", "%%-") .. "%)$", change.message)
 		grant("eve", { "list", "watch" })
 		-- The authorizer learns of the rule a moment later; the waits are passed over.
 		for _ = 1, 20 do

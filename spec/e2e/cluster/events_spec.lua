@@ -2,7 +2,6 @@
 -- which the API server is killed.
 local cluster = require "support.cluster"
 local host = require "support.host"
-local process = require "support.process"
 local writer = require "support.writer"
 
 -- One handler that is told each event, and a slow one whose events are merged. The object named "end" ends the log of both.
@@ -28,7 +27,7 @@ local script = [[
 		end
 		calls = calls + 1
 		state[meta.name] = event.type ~= "delete" and meta.resourceVersion or nil
-		k8s.sleep(0.005)
+		k8s.sleep(0.05)
 	end
 	maps:add_event_handler { add = merge, update = merge, delete = merge }
 ]]
@@ -95,15 +94,14 @@ describe("a handler", function()
 	-- Both logs to their ends.
 	local function end_logs()
 		where.send { { "POST", write.path, { metadata = { name = "end" } } } }
-		local events, line = {}, nil
-		while not (line == "end of events" and calls) do
-			local next_line = run:line()
-			if next_line == "end of events" then
-				line = next_line
+		local events, ended = {}, false
+		while not (ended and calls) do
+			local line = run:line()
+			if line == "end of events" then
+				ended = true
 			else
-				take(next_line, events)
+				take(line, events)
 			end
-			if line and calls then break end
 		end
 		return events
 	end
@@ -126,7 +124,7 @@ describe("a handler", function()
 
 	it("is told each of another client's writes in order with every_event, and their sum without", function()
 		begin(cluster)
-		write:write(300)
+		write:write(150)
 		local events = end_logs()
 		writer.expect_exactly(write.history, events)
 		writer.check_history(events)
@@ -187,14 +185,15 @@ describe("a handler", function()
 		run.child:kill "STOP"
 		second.stop_apiserver "KILL"
 		second.start_apiserver()
-		write:write(60)
+		local expected
+		repeat
+			write:write(10)
+			expected = expect_gap(before, write.objects)
+		until next(expected.delete) and next(expected.add) and next(expected.update)
 		second.compact()
 		second.stop_apiserver "KILL"
 		second.start_apiserver()
 		run.child:kill "CONT"
-
-		local expected = expect_gap(before, write.objects)
-		assert(next(expected.delete) and next(expected.add) and next(expected.update), "a seed that leaves nothing to see")
 		local events = next_events(count_changes(expected))
 		assert.same(expected, as_gap(events))
 		assert.same(write.objects, writer.check_history(events, before))
@@ -245,6 +244,5 @@ describe("a handler", function()
 		assert.same(state, writer.check_history(gap, writer.check_history(events)))
 		writer.expect_exactly(last_part(written), { unpack(tail, #gap + 1) })
 		check_merged(#write.history)
-		assert(process.now() > 0)
 	end)
 end)
