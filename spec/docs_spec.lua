@@ -36,18 +36,33 @@ describe("core/README.md", function()
 		end
 	end)
 
-	-- The file named last before a function defines it; one that is called across files is in no static function's way.
+	-- What a source file defines: name to true, or to "static".
+	local function definitions(path)
+		local found = {}
+		for head in ("\n" .. files.read(path)):gmatch "\n(%l[^\n;={]-[%s*][%w_]+)%(" do
+			found[head:match "[%w_]+$"] = head:match "^static" or true
+		end
+		return found
+	end
+
+	-- In the file that follows ("`act()` in `core/net/mux.c`"), else in the last one named, else a function for all.
 	it("names functions where they are", function()
-		local path
-		for word in text:gmatch "`([^`\n]+)`" do
-			local name = word:match "^([%w_]+)%(%)$"
-			if word:match "^core/.*%.[ch]$" and not is_placeholder(word) then
-				path = word
-			elseif name then
-				local here = ("\n" .. files.read(path)):match("\n%l[^\n;=]-[%s*]" .. name .. "%(")
-				local found = here or #lines_of("sh", "-c", ("grep -rhE '^[a-z][^;=]*[ *]%s[(]' core | grep -v '^static' || true"):format(name)) > 0
-				assert.truthy(found, name .. "() is neither in " .. path .. " nor a function for all")
+		local global, path, checked = {}, nil, 0
+		for _, source in ipairs(lines_of("find", "core", "-name", "*.c")) do
+			for name, kind in pairs(definitions(source)) do
+				global[name] = global[name] or kind == true
 			end
 		end
+		for word, behind in text:gmatch "`([^`\n]+)`()" do
+			local name = word:match "^([%w_]+)%(%)$"
+			if word:match "^core/.*%.c$" and not is_placeholder(word) then
+				path = word
+			elseif name then
+				path = text:match("^%s+in%s+`(core/[^`]+%.c)`", behind) or path
+				assert.truthy(global[name] or definitions(path)[name], ("%s() is not in %s"):format(name, path))
+				checked = checked + 1
+			end
+		end
+		assert.is_true(checked > 30, "only " .. checked .. " functions were found in the text")
 	end)
 end)

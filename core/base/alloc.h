@@ -14,10 +14,10 @@ void *alloc_zero(size_t size);                 /* zeroed */
 void *alloc_try(size_t size);                  /* not zeroed; NULL when memory is out */
 void *alloc_resize(void *memory, size_t size); /* as realloc; memory may be NULL */
 void *alloc_copy(const void *bytes, size_t length);
-char *alloc_string(const char *text);                      /* a copy; NULL for NULL */
-char *alloc_text(const char *bytes, size_t length);        /* a copy with a NUL behind it */
+char *alloc_string(const char *text);               /* a copy; NULL for NULL */
+char *alloc_text(const char *bytes, size_t length); /* a copy with a NUL behind it */
 char *alloc_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void alloc_free(void *memory);                 /* NULL is harmless */
+void alloc_free(void *memory); /* NULL is harmless */
 
 /* One counted type. Define at file scope: ALLOC_TYPE(http_type, "http"). */
 struct alloc_type {
@@ -30,10 +30,12 @@ struct alloc_type {
 void *alloc_object(struct alloc_type *type, size_t size);      /* zeroed, counted */
 void alloc_object_free(struct alloc_type *type, void *object); /* NULL is harmless */
 
-/* Writes a line "type count" for each type with live objects to out (may be NULL); returns their sum. Loop thread only. */
+/* Writes a line "type count" for each type with live objects to out (may be NULL); returns their sum.
+ * Loop thread only. */
 long alloc_live(FILE *out);
 
-/* Replaces the allocator (realloc's contract: size 0 frees and returns NULL). NULL restores the C library's. For specs. */
+/* Replaces the allocator (realloc's contract: size 0 frees and returns NULL). NULL restores the C library's.
+ * For specs. */
 typedef void *(*alloc_fn)(void *data, void *memory, size_t size);
 void alloc_replace(alloc_fn fn, void *data);
 

@@ -17,16 +17,19 @@ void buf_init(struct buf *buf, size_t limit);
 void buf_fini(struct buf *buf);
 void buf_reset(struct buf *buf); /* empty again, memory kept */
 
-/* 0, or -1 when the limit would be passed or memory is out: then nothing was appended. Without a limit they cannot fail. */
+/* 0, or -1 when the limit would be passed or memory is out: then nothing was appended. Without a limit
+ * they cannot fail. */
 int buf_append(struct buf *buf, const void *bytes, size_t length);
 int buf_append_text(struct buf *buf, const char *text);
 int buf_append_char(struct buf *buf, char c);
 int buf_append_format(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
-int buf_append_json_string(struct buf *buf, const char *bytes, size_t length); /* quoted and escaped; invalid UTF-8 becomes U+FFFD */
-char *buf_reserve(struct buf *buf, size_t extra); /* room for extra bytes behind length; NULL as -1 above */
+/* Quoted and escaped; invalid UTF-8 becomes U+FFFD. */
+int buf_append_json_string(struct buf *buf, const char *bytes, size_t length);
+/* Room for extra bytes behind length; NULL as -1 above. */
+char *buf_reserve(struct buf *buf, size_t extra);
 
 void buf_consume(struct buf *buf, size_t length); /* drops the first length bytes */
 const char *buf_text(const struct buf *buf);      /* borrowed; "" when empty */
-char *buf_take(struct buf *buf);                  /* the NUL-terminated memory, owned by the caller; buf is empty after it */
+char *buf_take(struct buf *buf); /* the NUL-terminated memory, owned by the caller; buf is empty after it */
 
 #endif

@@ -13,7 +13,8 @@ char *clock_format(double wall, char *out, size_t size);
 typedef double (*clock_fn)(void *data);
 void clock_replace(clock_fn now, clock_fn wall, void *data); /* NULL restores the system's */
 
-/* Seconds from "30s", "2m", "1h30m", "500ms", "1.5s" or "0" (Go's duration syntax without ns and us); negative when malformed. */
+/* Seconds from "30s", "2m", "1h30m", "500ms", "1.5s" or "0" (Go's duration syntax without ns and us); negative when
+ * malformed. */
 double clock_duration(const char *text);
 
 #endif

@@ -1,4 +1,5 @@
-/* heap: a binary min-heap of embedded nodes, ordered by a double (a time in seconds). Equal ones come out in no order. */
+/* heap: a binary min-heap of embedded nodes, ordered by a double (a time in seconds). Equal ones come out in
+ * no order. */
 #ifndef PERILUNE_BASE_HEAP_H
 #define PERILUNE_BASE_HEAP_H
 

@@ -12,8 +12,9 @@ struct list {
 #define LIST_ENTRY(node, type, member) ((type *)(void *)((char *)(node)-offsetof(type, member)))
 
 /* Walks from the head; the current node may be removed in the body. */
-#define LIST_EACH(head, node) \
-	for (struct list *node = (head)->next, *node##_next = node->next; node != (head); node = node##_next, node##_next = node->next)
+#define LIST_EACH(head, node)                                                                                          \
+	for (struct list *node = (head)->next, *node##_next = node->next; node != (head);                              \
+	     node = node##_next, node##_next = node->next)
 
 static inline void list_init(struct list *list)
 {

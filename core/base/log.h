@@ -22,7 +22,7 @@ bool log_enabled(enum log_level level);
 
 /* fields ends with {NULL, NULL}; may be NULL. */
 void log_write(enum log_level level, const struct log_field *fields, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+    __attribute__((format(printf, 3, 4)));
 
 #define LOG_FIELDS(...) ((const struct log_field[]){__VA_ARGS__, {NULL, NULL}})
 #define log_debug(fields, ...) (log_enabled(LOG_DEBUG) ? log_write(LOG_DEBUG, fields, __VA_ARGS__) : (void)0)
@@ -33,7 +33,8 @@ void log_write(enum log_level level, const struct log_field *fields, const char 
 int log_parse_level(const char *text, enum log_level *level);    /* 0, or -1 for an unknown word */
 int log_parse_format(const char *text, enum log_format *format); /* 0, or -1 for an unknown word */
 
-/* Called with each finished line (newline included) instead of writing to stderr; NULL restores it. For specs and progress display. */
+/* Called with each finished line (newline included) instead of writing to stderr; NULL restores it. For specs and
+ * progress display. */
 void log_replace(void (*fn)(void *data, const char *line, size_t length), void *data);
 
 #endif

@@ -21,9 +21,12 @@ struct strmap {
 void strmap_init(struct strmap *map);
 void strmap_fini(struct strmap *map); /* frees keys, not values */
 
-void *strmap_get(const struct strmap *map, const char *key, size_t length); /* NULL when absent */
-void *strmap_put(struct strmap *map, const char *key, size_t length, void *value); /* copies the key; returns the value before, or NULL */
-void *strmap_remove(struct strmap *map, const char *key, size_t length);           /* returns the value, or NULL */
+/* The value, or NULL when absent. */
+void *strmap_get(const struct strmap *map, const char *key, size_t length);
+/* Copies the key; returns the value before, or NULL. */
+void *strmap_put(struct strmap *map, const char *key, size_t length, void *value);
+/* Returns the value, or NULL. */
+void *strmap_remove(struct strmap *map, const char *key, size_t length);
 void strmap_clear(struct strmap *map);
 
 /* Visits all entries: start with *cursor = 0; false at the end. The map must not change meanwhile. */

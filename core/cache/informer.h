@@ -59,7 +59,7 @@ struct informer_report {
 			    kind", "forbidden" … */
 	size_t objects, bytes;
 	unsigned attempts;
-	double next_try;     /* clock_now's scale; 0 while it is not waiting */
+	double next_try;    /* clock_now's scale; 0 while it is not waiting */
 	int status;         /* last HTTP status of a failure; 0 */
 	char message[1024]; /* why, with the missing RBAC rule for a 403; "" when nothing is wrong */
 	unsigned long lists, watches;

@@ -62,23 +62,6 @@ static void describe_reflector(const struct reflector_report *report, char *out,
 	}
 }
 
-static void describe_failure(const struct informer *informer, const struct scope *scope,
-			     const struct reflector_report *report, char *out, size_t size)
-{
-	char rule[700] = "";
-	if (report->err.code == 403) {
-		struct buf name;
-		buf_init(&name, 0);
-		resource_name(informer->resource, &name);
-		snprintf(rule, sizeof(rule), " (missing: %s on %s%s%s)", report->watch_failed ? "watch" : "list, watch",
-			 buf_text(&name), scope->namespace ? " in namespace " : "",
-			 scope->namespace ? scope->namespace : "");
-		buf_fini(&name);
-	}
-	/* The rule is what helps: where both don't fit, the server's words are cut. */
-	snprintf(out, size, "%.*s%s", (int)(size - 1 - strlen(rule)), report->err.message, rule);
-}
-
 /* The larger, the more an operator needs to hear of it. */
 static int trouble_of(const struct scope *scope, const struct reflector_report *report)
 {
@@ -105,7 +88,7 @@ static const struct scope *worst_scope(const struct informer *informer, struct r
 
 static void describe_scopes(const struct informer *informer, struct informer_report *out)
 {
-	struct reflector_report report;
+	struct reflector_report report = {0};
 	const struct scope *scope = worst_scope(informer, &report);
 	char state[80], where[80] = "";
 	describe_reflector(&report, state, sizeof(state));
@@ -116,7 +99,7 @@ static void describe_scopes(const struct informer *informer, struct informer_rep
 	out->attempts = report.attempts;
 	out->next_try = report.state == REFLECTOR_WAITING ? report.next_try : 0;
 	out->status = report.err.code;
-	describe_failure(informer, scope, &report, out->message, sizeof(out->message));
+	memcpy(out->message, report.err.message, sizeof(out->message));
 }
 
 /* What is stored, and what a list that is not yet applied has brought. */

@@ -133,11 +133,30 @@ static void speak(struct reflector *reflector, const char *what, double wait)
 		 "%s failed, %s in %.1f s", reflector->watch_failed ? "watch" : "list", what, wait);
 }
 
+/* The rule is what helps: where both don't fit, the server's words are cut. */
+static void add_missing_rule(struct reflector *reflector)
+{
+	const struct reflector_options *options = &reflector->options;
+	struct err *err = &reflector->err;
+	char rule[600], name[sizeof(err->message)];
+	struct buf resource;
+	buf_init(&resource, 0);
+	resource_name(options->resource, &resource);
+	int length = snprintf(rule, sizeof(rule), " (missing: %s on %s%s%s)",
+			      reflector->watch_failed ? "watch" : "list, watch", buf_text(&resource),
+			      options->namespace ? " in namespace " : "", options->namespace ? options->namespace : "");
+	buf_fini(&resource);
+	memcpy(name, err->message, sizeof(name));
+	snprintf(err->message, sizeof(err->message), "%.*s%s", (int)sizeof(name) - 1 - length, name, rule);
+}
+
 static void note_failure(struct reflector *reflector, const struct err *err, bool watch_failed)
 {
 	reflector->attempts++;
 	reflector->err = *err;
 	reflector->watch_failed = watch_failed;
+	if (err->code == 403)
+		add_missing_rule(reflector);
 }
 
 static double choose_wait(struct reflector *reflector, enum move move, const struct err *err)

@@ -42,11 +42,12 @@ struct reflector_events {
 /* Why it is where it is; for the barrier's report. */
 struct reflector_report {
 	enum reflector_state state;
-	int page;                         /* LISTING: from 1 */
-	size_t objects, bytes;            /* of the present or last list */
-	unsigned attempts;                /* failures since the last success */
-	double next_try;                  /* clock_now() scale; WAITING only */
-	struct err err;                   /* the last failure; message "" when there is none since the last success */
+	int page;              /* LISTING: from 1 */
+	size_t objects, bytes; /* of the present or last list */
+	unsigned attempts;     /* failures since the last success */
+	double next_try;       /* clock_now() scale; WAITING only */
+	struct err err; /* the last failure, a 403 with the rule that is missing; message "" when there is none since
+			   the last success */
 	const char *version;              /* resourceVersion; borrowed */
 	unsigned long lists, watches;     /* lists begun and WATCH requests made so far */
 	unsigned long bookmarks, skipped; /* skipped: events of another kind */

@@ -1,7 +1,7 @@
 /* piece: one JSON value out of bytes that come in chunks of any size; for the splitter and the watch's frames.
  *
- * A value that lies whole in its chunk is sliced there. Of one that does not, the bytes are held until it is whole, with how far it has been read,
- * so that no byte is read again for each chunk. */
+ * A value that lies whole in its chunk is sliced there. Of one that does not, the bytes are held until it is whole,
+ * with how far it has been read, so that no byte is read again for each chunk. */
 #ifndef PERILUNE_JSON_PIECE_H
 #define PERILUNE_JSON_PIECE_H
 
@@ -15,7 +15,7 @@ struct piece_edge {
 };
 
 struct piece {
-	const char *what; /* "a part of the list": for messages */
+	const char *what;  /* "a part of the list": for messages */
 	const char *chunk; /* the one being fed */
 	size_t fed;        /* bytes before it */
 	struct buf held;   /* the value that is incomplete; empty when none is. Its limit is a whole value's too. */
@@ -31,8 +31,9 @@ void piece_end(struct piece *piece, size_t length);
 size_t piece_offset(const struct piece *piece, const char *at); /* of a place in the chunk, in the stream */
 bool piece_is_open(const struct piece *piece);                  /* inside a value: what comes next belongs to it */
 
-/* Reads the value at *at (which is no space, and before end), or the rest of the one that is held; moves *at behind what was read. 1 with value, validated and
- * borrowed until piece_drop; 0 when it goes on in the next chunk; -1 with err. A number or word that touches the end goes on. */
+/* Reads the value at *at (which is no space, and before end), or the rest of the one that is held; moves *at behind
+ * what was read. 1 with value, validated and borrowed until piece_drop; 0 when it goes on in the next chunk; -1 with
+ * err. A number or word that touches the end goes on. */
 int piece_read(struct piece *piece, const char **at, const char *end, struct json_slice *value, struct err *err);
 void piece_drop(struct piece *piece);
 

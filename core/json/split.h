@@ -1,7 +1,7 @@
 /* split: cuts the items out of a streamed Kubernetes list, so that no response is ever held whole.
  *
- * Chunks of any size in; out come the elements of the top-level "items" array, each validated, one at a time, and at the
- * end the list's own metadata. Bytes are held only for the item or member that is incomplete. */
+ * Chunks of any size in; out come the elements of the top-level "items" array, each validated, one at a time, and at
+ * the end the list's own metadata. Bytes are held only for the item or member that is incomplete. */
 #ifndef PERILUNE_JSON_SPLIT_H
 #define PERILUNE_JSON_SPLIT_H
 

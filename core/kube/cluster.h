@@ -1,4 +1,5 @@
-/* cluster: one API server as the program knows it: configuration, credentials, two pools of connections (watches; everything else) and discovery. */
+/* cluster: one API server as the program knows it: configuration, credentials, two pools of connections (watches;
+ * everything else) and discovery. */
 #ifndef PERILUNE_KUBE_CLUSTER_H
 #define PERILUNE_KUBE_CLUSTER_H
 
@@ -9,14 +10,14 @@
 
 struct cluster {
 	struct loop *loop;
-	struct config *config;   /* owned */
-	struct auth *auth;       /* owned */
+	struct config *config; /* owned */
+	struct auth *auth;     /* owned */
 	struct mux *calls, *watches;
 	struct discovery *discovery;
-	struct list waiting;     /* requests beyond the cap of CLUSTER_CALLS at once, in order; request.c's */
-	unsigned running;        /* calls under way (watches are not counted); request.c's */
-	struct strmap warnings;  /* the texts of Warning headers that were logged; warning.c's */
-	bool dry_run;            /* every write goes out with dryRun=All */
+	struct list waiting;    /* requests beyond the cap of CLUSTER_CALLS at once, in order; request.c's */
+	unsigned running;       /* calls under way (watches are not counted); request.c's */
+	struct strmap warnings; /* the texts of Warning headers that were logged; warning.c's */
+	bool dry_run;           /* every write goes out with dryRun=All */
 };
 
 #define CLUSTER_CALLS 100

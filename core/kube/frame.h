@@ -10,7 +10,7 @@ enum frame_type { FRAME_ADDED, FRAME_MODIFIED, FRAME_DELETED, FRAME_BOOKMARK, FR
 
 struct frame_event {
 	enum frame_type type;
-	struct json_slice object; /* borrowed for the call; a validated object */
+	struct json_slice object;    /* borrowed for the call; a validated object */
 	struct json_slice type_text; /* for FRAME_UNKNOWN's message */
 };
 

@@ -23,7 +23,8 @@ struct kubeconfig {
 int kubeconfig_read(struct kubeconfig *kubeconfig, const char *paths, struct err *err);
 void kubeconfig_fini(struct kubeconfig *kubeconfig);
 
-char *kubeconfig_current(const struct kubeconfig *kubeconfig); /* the current-context, owned by the caller; NULL when none is named */
+char *kubeconfig_current(
+    const struct kubeconfig *kubeconfig); /* the current-context, owned by the caller; NULL when none is named */
 
 /* One entry; borrowed from the kubeconfig. kind is "context", "cluster" or "user". */
 struct kubeconfig_entry {
@@ -32,13 +33,16 @@ struct kubeconfig_entry {
 	struct json_slice value; /* .data NULL where the entry is empty */
 };
 
-bool kubeconfig_find(const struct kubeconfig *kubeconfig, const char *kind, const char *name, struct kubeconfig_entry *entry);
+bool kubeconfig_find(const struct kubeconfig *kubeconfig, const char *kind, const char *name,
+		     struct kubeconfig_entry *entry);
 void kubeconfig_names(const struct kubeconfig *kubeconfig, const char *kind, struct buf *out); /* "a, b, c" */
 
 /* Members of an entry: owned by the caller, NULL when absent or empty. 0, or -1 with err when of another type. */
 int kubeconfig_text(const struct kubeconfig_entry *entry, const char *key, char **out, struct err *err);
-int kubeconfig_path(const struct kubeconfig_entry *entry, const char *key, char **out, struct err *err); /* resolved against its file */
-int kubeconfig_data(const struct kubeconfig_entry *entry, const char *key, char **out, struct err *err); /* base64 of a text */
+int kubeconfig_path(const struct kubeconfig_entry *entry, const char *key, char **out,
+		    struct err *err); /* resolved against its file */
+int kubeconfig_data(const struct kubeconfig_entry *entry, const char *key, char **out,
+		    struct err *err); /* base64 of a text */
 int kubeconfig_flag(const struct kubeconfig_entry *entry, const char *key, bool *out, struct err *err);
 
 #endif

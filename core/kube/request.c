@@ -95,6 +95,38 @@ static bool has_dry_run(const char *query)
 	return at && (at == query || at[-1] == '&');
 }
 
+static bool runs_dry(const struct cluster *cluster, const struct request_options *options)
+{
+	return cluster->dry_run && is_write(options->method) && !is_lease(options->path);
+}
+
+/* The server reads the options of a DELETE from its body or else from the query, never from both; so a body has to say
+ * it too. NULL where the body can stay as it is. */
+static char *make_dry_body(const struct request_options *options)
+{
+	struct buf given, body;
+	if (!options->body || strcmp(options->method, "DELETE") != 0)
+		return NULL;
+	given = (struct buf){.data = (char *)options->body, .length = options->body_length};
+	struct json_slice object = status_body(&given);
+	if (json_type(object) != JSON_OBJECT || json_get(object, "dryRun").data)
+		return NULL;
+	struct json_iter members = json_iterate(object);
+	bool empty = !json_next(&members);
+	buf_init(&body, 0);
+	buf_append_format(&body, "{\"dryRun\":[\"All\"]%s", empty ? "" : ",");
+	buf_append(&body, object.data + 1, object.length - 1);
+	return buf_take(&body);
+}
+
+static void take_body(struct request *request, const struct request_options *options)
+{
+	request->body = runs_dry(request->cluster, options) ? make_dry_body(options) : NULL;
+	request->body_length = request->body ? strlen(request->body) : options->body_length;
+	if (!request->body && options->body)
+		request->body = alloc_text(options->body, options->body_length);
+}
+
 static char *make_url(const struct cluster *cluster, const struct request_options *options)
 {
 	struct buf url;
@@ -104,7 +136,7 @@ static char *make_url(const struct cluster *cluster, const struct request_option
 	char sign = strchr(options->path, '?') ? '&' : '?';
 	if (query)
 		buf_append_format(&url, "%c%s", sign, query);
-	if (cluster->dry_run && is_write(options->method) && !has_dry_run(query) && !is_lease(options->path))
+	if (runs_dry(cluster, options) && !has_dry_run(query))
 		buf_append_format(&url, "%cdryRun=All", query ? '&' : sign);
 	return buf_take(&url);
 }
@@ -226,8 +258,8 @@ static void explain_failure(const struct request *request, const struct http_res
 			err_set(err, cause.reason, "%s did not answer %s %s in time", config->server, request->method,
 				request->path);
 		else
-			err_set(err, cause.reason, "cannot reach %s%s: no answer in time", config->server,
-				reach(request->cluster));
+			err_set(err, cause.reason, "cannot reach %s%s: %s", config->server, reach(request->cluster),
+				why);
 		break;
 	case HTTP_TOO_LARGE:
 		err_set(err, cause.reason, "the answer to %s %s is larger than %zu bytes", request->method,
@@ -237,8 +269,8 @@ static void explain_failure(const struct request *request, const struct http_res
 		err_set(err, cause.reason, "the connection to %s broke during %s %s: %s", config->server,
 			request->method, request->path, why);
 		break;
-	default:
-		err_set(err, cause.reason, "%s %s: %s", request->method, request->path, why);
+	default: /* the URL was checked, so it is a certificate or key that OpenSSL does not take */
+		err_set(err, "Connection", "the certificates or the key of %s cannot be used: %s", config->source, why);
 	}
 	err->retryable = cause.retryable;
 	err->outcome_unknown = cause.outcome_unknown;
@@ -252,7 +284,8 @@ static void explain_answer(const struct request *request, const struct http_resu
 	if (err->code != 401)
 		return;
 	const struct err cause = *err;
-	err_set(err, cause.reason, "%s: %s does not accept the credentials of %s", cause.message, config->server, config->source);
+	err_set(err, cause.reason, "%s: %s does not accept the credentials of %s", cause.message, config->server,
+		config->source);
 	err->code = cause.code;
 	err->retryable = cause.retryable;
 	err->retry_after = cause.retry_after;
@@ -330,6 +363,14 @@ static bool is_success(const struct http_head *head)
 	return head->status >= 200 && head->status < 300;
 }
 
+/* Files may have been replaced since they were read, or in the middle of that. */
+static bool may_be_healed(struct request *request, const struct http_result *result)
+{
+	bool credentials = result->failure == HTTP_UNTRUSTED || result->failure == HTTP_REFUSED ||
+			   (!result->failure && result->head.status == 401);
+	return credentials && !request->repeated && have_better_credentials(request);
+}
+
 /* A server that refuses a write before it has read the body resets the stream behind its answer, and libcurl 7.88.1
  * then loses the answer's body now and then, though it has told the status. The status counts. */
 static bool is_cut_refusal(const struct http_result *result)
@@ -343,33 +384,25 @@ static bool may_resend(const struct request *request, const struct http_result *
 	return result->head.status < 500 && request->resent < MOST_RESENT && !may_wait(request, result);
 }
 
-static void on_refused(struct request *request, const struct http_result *result, bool cut)
-{
-	if (result->head.status == 401 && !request->repeated && have_better_credentials(request)) {
-		request->repeated = true;
-		send_request(request);
-	} else if (cut && may_resend(request, result)) {
-		request->resent++;
-		send_request(request);
-	} else {
-		fail(request, result);
-	}
-}
-
 static void on_done(void *data, const struct http_result *result)
 {
 	struct request *request = data;
-	bool cut = is_cut_refusal(result);
 	struct http_result answer = *result;
+	bool cut = is_cut_refusal(result);
 	if (cut)
 		answer.failure = HTTP_NONE;
 	request->http = NULL;
-	if (answer.failure)
-		fail(request, result);
-	else if (is_success(&answer.head))
-		succeed(request, result);
-	else
-		on_refused(request, &answer, cut);
+	if (!answer.failure && is_success(&answer.head)) {
+		succeed(request, &answer);
+	} else if (may_be_healed(request, &answer)) {
+		request->repeated = true;
+		send_request(request);
+	} else if (cut && may_resend(request, &answer)) {
+		request->resent++;
+		send_request(request);
+	} else {
+		fail(request, &answer);
+	}
 }
 
 static void on_head(void *data, const struct http_head *head)
@@ -467,8 +500,7 @@ struct request *request_start(struct cluster *cluster, const struct request_opti
 	request->url = make_url(cluster, options);
 	request->accept = alloc_string(options->accept);
 	request->content_type = alloc_string(options->content_type);
-	request->body = options->body ? alloc_text(options->body, options->body_length) : NULL;
-	request->body_length = options->body_length;
+	take_body(request, options);
 	request->limit = options->limit;
 	request->stream = options->stream;
 	request->counted = options->list || !options->stream;

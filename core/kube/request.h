@@ -1,13 +1,14 @@
 /* request: one call of the Kubernetes API, buffered or streamed.
  *
- * Adds credentials, Accept, Content-Type and User-Agent (perilune/VERSION (os/arch)); repeats once after 401 with fresh credentials; obeys
- * Retry-After up to 10 times (429 for any verb; 5xx never for create); at most CLUSTER_CALLS at once a cluster, the rest wait in order.
- * The deadline covers all of that. Streamed requests use the watches' connections and are not counted. */
+ * Adds credentials, Accept, Content-Type and User-Agent (perilune/VERSION (os/arch)). Repeats once after 401, or a
+ * certificate that is not accepted, when the files of the credentials hold others by now. Obeys Retry-After up to 10
+ * times (429 for any verb; 5xx never for create). At most CLUSTER_CALLS at once a cluster, the rest wait in order. The
+ * deadline covers all of that. Streamed requests use the watches' connections and are not counted. */
 #ifndef PERILUNE_KUBE_REQUEST_H
 #define PERILUNE_KUBE_REQUEST_H
 
-#include "json/scan.h"
 #include "kube/cluster.h"
+#include "json/scan.h"
 
 /* All of it is borrowed for the call of request_start only. */
 struct request_options {
@@ -18,24 +19,28 @@ struct request_options {
 	const char *content_type; /* NULL: application/json when there is a body */
 	const char *body;
 	size_t body_length;
-	double timeout;           /* seconds for all of it, 0 none; the caller's default is 60 for calls */
-	size_t limit;             /* most bytes of the answer when buffered; 0 is 64 MiB */
-	bool stream;              /* on_chunk gets the body of a 2xx answer */
-	bool list;                /* streamed, but a call by its kind: uses the calls' connections and counts against the cap */
+	double timeout; /* seconds for all of it, 0 none; the caller's default is 60 for calls */
+	size_t limit;   /* most bytes of the answer when buffered; 0 is 64 MiB */
+	bool stream;    /* on_chunk gets the body of a 2xx answer */
+	bool list;      /* streamed, but a call by its kind: uses the calls' connections and counts against the cap */
 };
 
 struct request_events {
 	void (*on_head)(void *data, const struct http_head *head); /* of the answer that counts; may be NULL */
 	void (*on_chunk)(void *data, const char *bytes, size_t length);
-	void (*on_wait)(void *data, const struct err *err, double seconds); /* a Retry-After is being obeyed; may be NULL */
-	/* err NULL on 2xx; body: the buffered answer, or the Status of a failed one (.data NULL when it was no JSON). Borrowed. The request is dead after it. */
+	void (*on_wait)(void *data, const struct err *err,
+			double seconds); /* a Retry-After is being obeyed; may be NULL */
+	/* err NULL on 2xx; body: the buffered answer, or the Status of a failed one (.data NULL when it was no JSON).
+	 * Borrowed. The request is dead after it. Without `accept` a 2xx answer that is no JSON is an error; with it,
+	 * what is no JSON is given as it came. */
 	void (*on_done)(void *data, const struct err *err, struct json_slice body);
 };
 
 struct request;
-struct request *request_start(struct cluster *cluster, const struct request_options *options, const struct request_events *events, void *data);
-void request_cancel(struct request *request); /* no event after it */
-double request_silence(const struct request *request); /* seconds since a byte of the answer came */
+struct request *request_start(struct cluster *cluster, const struct request_options *options,
+			      const struct request_events *events, void *data);
+void request_cancel(struct request *request);          /* no event after it */
+double request_silence(const struct request *request); /* seconds since a byte of the answer came; 0 while it waits */
 
 /* Appends "&name=value" percent-encoded ("name=value" when query is empty). */
 void request_query_add(struct buf *query, const char *name, const char *value);

@@ -7,8 +7,8 @@
 
 #define SECRET_FILE_LIMIT ((size_t)16 << 20)
 
-/* A whole file, with a NUL behind it, owned by the caller. NULL with err (path and cause) and errno set; EFBIG for more than
- * SECRET_FILE_LIMIT bytes. length may be NULL. */
+/* A whole file, with a NUL behind it, owned by the caller. NULL with err (path and cause) and errno set; EFBIG for more
+ * than SECRET_FILE_LIMIT bytes. length may be NULL. */
 char *secret_read(const char *path, size_t *length, struct err *err);
 
 /* Wiped, then freed; NULL is harmless. secret_wipe_buf does the same to a buf, which is empty after it. */

@@ -33,8 +33,8 @@ static void skip_space(struct parser *parser)
 
 static int expected(struct parser *parser, const char *what)
 {
-	return err_set(parser->err, "BadRequest", "label selector \"%s\": expected %s at character %zu", parser->text, what,
-		       (size_t)(parser->at - parser->text) + 1);
+	return err_set(parser->err, "BadRequest", "label selector \"%s\": expected %s at character %zu", parser->text,
+		       what, (size_t)(parser->at - parser->text) + 1);
 }
 
 static bool is_word(char c)
@@ -57,7 +57,8 @@ static char *take_word(struct parser *parser)
 static bool take(struct parser *parser, const char *token)
 {
 	size_t length = strlen(token);
-	if (strncmp(parser->at, token, length) != 0 || (isalpha((unsigned char)token[0]) && is_word(parser->at[length])))
+	if (strncmp(parser->at, token, length) != 0 ||
+	    (isalpha((unsigned char)token[0]) && is_word(parser->at[length])))
 		return false;
 	parser->at += length;
 	skip_space(parser);
@@ -103,7 +104,8 @@ static int parse_operator(struct parser *parser, struct requirement *requirement
 static int parse_requirement(struct parser *parser)
 {
 	struct selector *selector = parser->selector;
-	selector->requirements = alloc_resize(selector->requirements, (selector->count + 1) * sizeof(*selector->requirements));
+	selector->requirements =
+	    alloc_resize(selector->requirements, (selector->count + 1) * sizeof(*selector->requirements));
 	struct requirement *requirement = &selector->requirements[selector->count++];
 	memset(requirement, 0, sizeof(*requirement));
 	bool absent = take(parser, "!");

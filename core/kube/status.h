@@ -2,11 +2,12 @@
 #ifndef PERILUNE_KUBE_STATUS_H
 #define PERILUNE_KUBE_STATUS_H
 
-#include "json/scan.h"
 #include "net/http.h"
+#include "json/scan.h"
 
-/* Fills err from a result that is no success: the Status body's reason and message where there is one, else the HTTP status' usual reason, else
- * Connection, Timeout or TooLarge. `write` says whether the request could have changed something (for outcome_unknown). */
+/* Fills err from a result that is no success: the Status body's reason and message where there is one, else the HTTP
+ * status' usual reason, else Connection, Timeout or TooLarge. `write` says whether the request could have changed
+ * something (for outcome_unknown). */
 void status_of_result(const struct http_result *result, bool write, struct err *err);
 
 /* The same for a Status object by itself (an ERROR event of a watch). */
@@ -19,7 +20,8 @@ bool status_is(struct json_slice value); /* an object of kind Status */
 /* details.causes of a Status: an array slice, .data NULL when there is none. */
 struct json_slice status_causes(struct json_slice status);
 
-/* A too large resourceVersion: 504 or 410 whose details carry the cause ResourceVersionTooLarge, or whose message says it (older servers). */
+/* A too large resourceVersion: 504 or 410 whose details carry the cause ResourceVersionTooLarge, or whose message says
+ * it (older servers). */
 bool status_is_too_large_version(struct json_slice status);
 
 #endif

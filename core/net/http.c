@@ -161,7 +161,7 @@ static struct http *http_new(struct mux *mux, const struct http_request *request
 	http->mux = mux;
 	http->events = *events;
 	http->data = data;
-	http->streamed = request->stream;
+	http->streamed = http->transfer.endless = request->stream;
 	http->limit = request->limit ? request->limit : DEFAULT_LIMIT;
 	http->timeout = request->timeout;
 	http->connect_timeout = request->connect_timeout > 0 ? request->connect_timeout : DEFAULT_CONNECT_TIMEOUT;

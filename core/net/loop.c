@@ -19,6 +19,7 @@ ALLOC_TYPE(loop_type, "loop");
 
 /* libev's own default for a wait without timers; a bound keeps the arithmetic of far timers finite. */
 #define LONGEST_WAIT 59.743
+#define LEAST_WAIT 1e-5 /* less is none */
 
 struct deferred {
 	loop_fn free_fn;
@@ -45,7 +46,7 @@ struct loop {
 	ev_timer wait; /* ends ev_run at the first timer of the heap, or at the turn's max_wait */
 	struct heap timers;
 	bool timers_running;
-	double timers_now; /* while timers_running: what is due now; a timer started meanwhile is due later */
+	double timers_now; /* what was due at the last round is not later than this */
 	struct list jobs;
 	struct deferred *deferred;
 	size_t deferred_count, deferred_capacity;
@@ -210,7 +211,7 @@ static double time_to_wait(struct loop *loop, double max_wait)
 
 static void poll_events(struct loop *loop, double wait)
 {
-	if (wait <= 0) {
+	if (wait < LEAST_WAIT) {
 		ev_run(loop->ev, EVRUN_NOWAIT);
 		return;
 	}
@@ -223,9 +224,17 @@ static void poll_events(struct loop *loop, double wait)
 	ev_timer_stop(loop->ev, &loop->wait);
 }
 
+/* A timer that is started while timers run is due in the next round at the earliest. So each round's time is later than
+ * the one before, if only by the least that a double can tell, even where the clock is replaced and stands still. */
+static double next_time(const struct loop *loop)
+{
+	double now = clock_now(), last = loop->timers_now;
+	return now <= last && last < now + LEAST_WAIT ? nextafter(last, INFINITY) : now;
+}
+
 static void run_timers(struct loop *loop)
 {
-	loop->timers_now = clock_now();
+	loop->timers_now = next_time(loop);
 	loop->timers_running = true;
 	for (struct heap_node *node; (node = heap_first(&loop->timers)) && node->at <= loop->timers_now;) {
 		heap_remove(&loop->timers, node);

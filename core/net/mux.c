@@ -25,6 +25,7 @@ struct mux_pool {
 	unsigned running;
 	struct list watches;
 	struct mux_gate gate;
+	struct loop_job flush;
 };
 
 struct mux {
@@ -55,6 +56,7 @@ static void collect_ends(struct mux_pool *pool)
 		CURLcode code = message->data.result;
 		struct mux_transfer *transfer;
 		curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &transfer);
+		transfer->whole = code == CURLE_OK;
 		transfer->on_end(transfer, code);
 	}
 }
@@ -155,6 +157,27 @@ static void begin(struct mux_transfer *transfer)
 		transfer->on_end(transfer, CURLE_FAILED_INIT);
 }
 
+/* libcurl 7.88.1 leaves the reset of a stream in its buffer until something else is sent on the connection, and the
+ * server would go on with what nobody reads: for a watch of a quiet kind about a minute (measured). The end of a pause
+ * flushes; this one is of sending, so it holds up nothing that comes in. */
+static void flush_resets(void *data)
+{
+	struct mux_pool *pool = data;
+	LIST_EACH (&pool->transfers, node) {
+		CURL *easy = LIST_ENTRY(node, struct mux_transfer, node)->easy;
+		curl_easy_pause(easy, CURLPAUSE_SEND);
+		curl_easy_pause(easy, CURLPAUSE_CONT);
+	}
+}
+
+/* Before its end. Alone on its connection a stream has no sibling that could flush its reset, so an endless one takes
+ * the connection with it. */
+static void abandon(struct mux_transfer *transfer)
+{
+	curl_easy_setopt(transfer->easy, CURLOPT_FORBID_REUSE, transfer->endless ? 1L : 0L);
+	loop_post(transfer->pool->mux->loop, &transfer->pool->flush);
+}
+
 static struct mux_pool *pool_new(struct mux *mux)
 {
 	struct mux_pool *pool = alloc_object(&pool_type, sizeof(*pool));
@@ -163,6 +186,7 @@ static struct mux_pool *pool_new(struct mux *mux)
 	list_add_tail(&mux->pools, &pool->node);
 	list_init(&pool->transfers);
 	list_init(&pool->watches);
+	loop_job_init(&pool->flush, flush_resets, pool);
 	mux_gate_init(&pool->gate, mux->loop, begin);
 	ev_timer_init(&pool->timeout, on_timeout, 0, 0);
 	pool->timeout.data = pool;
@@ -179,6 +203,7 @@ static struct mux_pool *pool_new(struct mux *mux)
 
 static void pool_free(struct mux_pool *pool)
 {
+	loop_job_cancel(&pool->flush);
 	curl_multi_cleanup(pool->multi);
 	for (struct list *node; (node = list_pop(&pool->watches));)
 		forget_watch(pool, LIST_ENTRY(node, struct watch, node));
@@ -243,7 +268,9 @@ void mux_add(struct mux *mux, struct mux_transfer *transfer)
 	transfer->pool = pool;
 	list_add_tail(&pool->transfers, &transfer->node);
 	pool->running++;
+	transfer->whole = false;
 	curl_easy_setopt(transfer->easy, CURLOPT_PRIVATE, transfer);
+	curl_easy_setopt(transfer->easy, CURLOPT_FORBID_REUSE, 0L);
 	mux_gate_enter(&pool->gate, transfer);
 }
 
@@ -262,6 +289,8 @@ void mux_remove(struct mux_transfer *transfer)
 	struct mux_pool *pool = transfer->pool;
 	if (!pool)
 		return;
+	if (!transfer->whole)
+		abandon(transfer);
 	transfer->pool = NULL;
 	curl_multi_remove_handle(pool->multi, transfer->easy); /* harmless for one that the gate still held */
 	mux_gate_leave(transfer);

@@ -108,6 +108,32 @@ describe("a request", function()
 				assert.equal(case[4], request.target)
 			end
 		end)
+
+		it("of a dry run says so in the body of a delete too, which is all that the server reads then", function()
+			start { dry_run = true }
+			local bodies = {
+				["{}"] = '{"dryRun":["All"]}', [' {"a":{}}\n'] = '{"dryRun":["All"],"a":{}}', ['{"dryRun":["All"]}'] = '{"dryRun":["All"]}',
+				["{"] = "{", [""] = "",
+			}
+			for given, expected in pairs(bodies) do
+				assert.equal(expected, exchange({ method = "DELETE", path = "/api/v1/pods/a", body = given:gsub("\n", " ") }, 200).body)
+			end
+			assert.equal("{}", exchange({ method = "POST", path = "/api/v1/pods", body = "{}" }, 200).body)
+		end)
+	end)
+
+	it("goes through the proxy that the kubeconfig names, whose password no error shows", function()
+		local proxy = "http://ann:word-2@127.0.0.1:" .. server.port
+		start { server = "http://api.example.invalid:8080", cluster = { ["proxy-url"] = proxy } }
+		local request, done = exchange({ path = "/version" }, 200)
+		assert.equal("http://api.example.invalid:8080/version", request.target)
+		assert.is_nil(done.err)
+		server:close()
+		done = driver:get "/version"
+		assert.truthy(done.err.message:find("cannot reach http://api.example.invalid:8080 through its proxy", 1, true), done.err.message)
+		driver:finish()
+		assert.is_nil(driver:output():find("word-2", 1, true))
+		driver, server = nil, stub.listen()
 	end)
 
 	describe("that the server wants later", function()

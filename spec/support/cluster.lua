@@ -14,9 +14,10 @@
 --   cluster.define()          a fresh CRD of kind Widget: its apiVersion and the path of its group
 --   cluster.random_name()     for what the spec makes itself
 --
--- cluster.second(FLAG...) is a second cluster, made for being stopped and killed: it has the same functions, and
+-- cluster.second() is a second cluster, made for being stopped and killed: it has the same functions, and
 --   second.stop_apiserver("KILL")  second.start_apiserver()  second.compact()
---   second.folder                  its state folder
+--   second.audit("shop")           the lists and watches of ConfigMaps and Secrets in a namespace that its admin's clients have made:
+--                                  { verb =, resource =, agent =, stage = "ResponseStarted" | "ResponseComplete" } in order
 --
 -- What was made here goes when busted ends, and so does the second cluster.
 local busted = require "busted"
@@ -271,6 +272,19 @@ local function open(folder, flags)
 		assert(code == 0, stderr)
 	end
 
+	function cluster.audit(namespace)
+		local entries = {}
+		for line in files.read(folder .. "/audit.log"):gmatch "[^\n]+" do
+			local entry = cjson.decode(line)
+			if entry.objectRef.namespace == namespace then
+				entries[#entries + 1] = {
+					verb = entry.verb, resource = entry.objectRef.resource, agent = entry.userAgent, stage = entry.stage,
+				}
+			end
+		end
+		return entries
+	end
+
 	busted.subscribe({ "suite", "end" }, function()
 		if folder and found and found.path then
 			pcall(run, "down")
@@ -283,15 +297,17 @@ local function open(folder, flags)
 		return nil, true
 	end)
 
-	cluster.folder = folder
 	return cluster
 end
 
 local common = open()
 
-function common.second(...)
+function common.second()
 	local first = os.getenv "PERILUNE_CLUSTER_DIR"
-	return open((first and first ~= "" and first or ".cache/cluster/run") .. "-second", { ... })
+	local policy = os.getenv "PWD" .. "/spec/support/audit.yaml"
+	return open((first and first ~= "" and first or ".cache/cluster/run") .. "-second", {
+		"--audit-policy-file=" .. policy, "--audit-log-path=audit.log",
+	})
 end
 
 return common

@@ -108,7 +108,9 @@ end)
 describe("a query", function()
 	it("is encoded so that values stay values", function()
 		local units = kube_units.start()
-		local events = units:ordered("query", { "a", "labelSelector", "b", "app=web,tier in (a, b)", "a", "fieldSelector", "b", "spec.nodeName!=", "a", "x", "b", "1&y=2+ü" })
+		local events = units:ordered("query", {
+			"a", "labelSelector", "b", "app=web,tier in (a, b)", "a", "fieldSelector", "b", "spec.nodeName!=", "a", "x", "b", "1&y=2+ü",
+		})
 		assert.equal("labelSelector=app%3Dweb%2Ctier%20in%20%28a%2C%20b%29&fieldSelector=spec.nodeName%21%3D&x=1%26y%3D2%2B%C3%BC",
 			events[1].query)
 		units:finish()

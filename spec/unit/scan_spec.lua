@@ -28,7 +28,8 @@ describe("json_validate", function()
       { "1.", 2, "a digit" }, { "1.e5", 2, "a digit" }, { "1e", 2, "a digit" }, { ".5", 0, "a value" }, { "+1", 0, "a value" },
       { "NaN", 0, "a value" }, { "nul", 3, "null" }, { "trux", 3, "true" }, { "'a'", 0, "a value" }, { '"a', 2, "string" },
       { '"a\nb"', 2, "control" }, { '"\\x"', 2, "an escape" }, { '"\\u12g4"', 5, "a hex digit" }, { '"\\ud83d"', 7, "low surrogate" },
-      { '"\\ude00"', 1, "surrogate" }, { '"\\ud83d\\u0041"', 9, "low surrogate" }, { '"\255"', 1, "UTF-8" },
+      { '"\\ude00"', 1, "surrogate" }, { '"\\ud83d\\u0041"', 9, "low surrogate" },
+      { '"\\ud83d\\ud83d"', 9, "low surrogate" }, { '"\255"', 1, "UTF-8" },
       { '"\192\128"', 1, "UTF-8" }, { '"\237\160\128"', 1, "UTF-8" }, { '"\244\144\128\128"', 1, "UTF-8" }, { '"aé\195"', 4, "UTF-8" },
       { "\239\187\191{}", 0, "a value" }, { "[1]]", 3, "the end" }, { "/* */1", 0, "a value" },
     }
@@ -37,6 +38,17 @@ describe("json_validate", function()
       assert.truthy(message, case[1])
       assert.truthy(message:find("byte " .. case[2] .. ": expected", 1, true), case[1] .. " -> " .. message)
       assert.truthy(message:find(case[3], 1, true), case[1] .. " -> " .. message)
+    end
+  end)
+
+  it("looks at every byte of a string", function()
+    for place = 0, 20 do
+      for byte = 0, 255 do
+        local text = '"' .. ("a"):rep(place) .. string.char(byte) .. ("a"):rep(20 - place) .. '"'
+        -- Of one odd byte a quote ends the string too early, and a backslash makes an unknown escape of what follows.
+        local plain = byte >= 32 and byte < 128 and byte ~= 34 and byte ~= 92
+        assert.equal(plain, problem(text) == nil, text)
+      end
     end
   end)
 

@@ -29,25 +29,35 @@ describe("an informer of a real API server", function()
 			subjects = { { apiGroup = "rbac.authorization.k8s.io", kind = "User", name = name } } })
 	end
 
+	-- Passes over the informer's waits until its report is accepted.
+	local function until_so(message, accept)
+		local deadline = process.now() + 60
+		while true do
+			local report = driver:ask("report", { id = "i" })
+			if accept(report) then
+				return
+			end
+			assert(process.now() < deadline, message)
+			if report.wait then
+				driver:advance(report.wait)
+			end
+			pcall(driver.event, driver, "change", "i", 0.2)
+		end
+	end
+
 	it("names the missing rule, and syncs soon after it is granted", function()
 		driver = cache.start(user("eve"))
 		driver:order("informer", { id = "i", apiVersion = "v1", kind = "Secret", namespaces = namespace })
-		driver:order("barrier", { id = "g", informers = "i", patience = 120 })
+		driver:order("barrier", { id = "g", informers = "i" })
 		driver:order "start"
 		local change = driver:change("i", "forbidden")
 		assert.equal(403, change.status)
 		assert.matches("eve", change.message)
 		assert.matches("%(missing: list, watch on secrets in namespace " .. namespace:gsub("%-", "%%-") .. "%)$", change.message)
 		grant("eve", { "list", "watch" })
-		-- The authorizer learns of the rule a moment later; the waits are passed over.
-		for _ = 1, 20 do
-			driver:advance(30)
-			local report = driver:ask("report", { id = "i" })
-			if report.synced then
-				break
-			end
-			driver:event("change", "i")
-		end
+		until_so("it does not sync", function(report)
+			return report.synced
+		end)
 		driver:event("gate_open", "g")
 		driver:change("i", "streaming")
 	end)
@@ -60,15 +70,6 @@ describe("an informer of a real API server", function()
 					["x-kubernetes-preserve-unknown-fields"] = true } } } } } }
 	end
 
-	local function until_synced()
-		local deadline = process.now() + 60
-		repeat
-			driver:advance(30)
-			assert(process.now() < deadline, "it does not sync")
-			pcall(driver.event, driver, "change", "i", 0.3)
-		until driver:ask("report", { id = "i" }).synced
-	end
-
 	it("waits for a kind that is not there yet, and tells deletes when it goes", function()
 		local definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 		driver = cache.start(own.kubeconfig)
@@ -76,26 +77,22 @@ describe("an informer of a real API server", function()
 		local change = driver:change("i", "no such kind")
 		assert.matches('no kind "Moon"', change.message)
 		own:create(definitions, crd())
-		until_synced()
+		until_so("it does not sync", function(report)
+			return report.synced
+		end)
 		local moons = "/apis/spec.example.com/v1/namespaces/" .. namespace .. "/moons"
 		own:create(moons, { apiVersion = "spec.example.com/v1", kind = "Moon", metadata = { name = "io" } })
 		driver:event("add", "h")
 		assert.equal("Moon", driver:ask("get", { id = "i", key = namespace .. "/io" }).object.kind)
 		own:curl("DELETE", definitions .. "/moons.spec.example.com")
 		driver:event("delete", "h")
-		local deadline = process.now() + 60
-		repeat
-			driver:advance(30)
-			assert(process.now() < deadline, "it does not notice that the kind is gone")
-			pcall(driver.event, driver, "change", "i", 0.3)
-		until driver:ask("report", { id = "i" }).state:match "^no such kind"
+		until_so("it does not notice that the kind is gone", function(report)
+			return report.state:match "^no such kind"
+		end)
 		own:create(definitions, crd())
-		deadline = process.now() + 60
-		repeat
-			driver:advance(30)
-			assert(process.now() < deadline, "it does not notice that the kind is back")
-			pcall(driver.event, driver, "change", "i", 0.3)
-		until driver:ask("report", { id = "i" }).state == "streaming"
+		until_so("it does not notice that the kind is back", function(report)
+			return report.state == "streaming"
+		end)
 		own:create(moons, { apiVersion = "spec.example.com/v1", kind = "Moon", metadata = { name = "europa" } })
 		driver:event("add", "h", function(event)
 			return event.key == namespace .. "/europa"

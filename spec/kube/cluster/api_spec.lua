@@ -221,12 +221,18 @@ describe("the API client and a real API server", function()
 			if not user then
 				pending(why)
 			end
-			start { kubeconfig = user }
-			for _ = 1, 150 do
-				local done = driver:request { method = "POST", path = config_maps "default", body = object("v1", "ConfigMap", "a") }
-				assert.same({ 403, "Forbidden", false }, { done.err.code, done.err.reason, done.err.outcome_unknown })
-				assert.truthy(done.err.message:find('cannot create resource "configmaps"', 1, true), done.err.message)
+			local function refused(kubeconfig, code, words)
+				start { kubeconfig = kubeconfig }
+				for _ = 1, 100 do
+					local done = driver:request { method = "POST", path = config_maps "default", body = object("v1", "ConfigMap", "a") }
+					assert.same({ code, false }, { done.err.code, done.err.outcome_unknown })
+					assert.equal(words, done.err.message:sub(1, #words))
+				end
+				driver:finish()
 			end
+			refused(user, 403, 'configmaps is forbidden: User "eve" cannot create')
+			refused(config { token = "stale" }, 401, "Unauthorized: " .. cluster.server())
+			driver = nil
 		end)
 
 		it("say where credentials that are not accepted came from, without showing them", function()
@@ -340,6 +346,28 @@ describe("the API client and a real API server", function()
 			assert.equal("dave", username(driver))
 		end)
 
+		it("are read again at once when the server's certificate is not trusted any more, or a key does not fit", function()
+			local carol, why = cluster.user "carol"
+			local dave = cluster.user "dave"
+			if not carol then
+				pending(why)
+			end
+			local function copy(user, ending)
+				replace(folder .. "/client." .. ending, files.read((user:gsub("kubeconfig$", ending))))
+			end
+			local ca = files.write(folder .. "/ca.crt", files.read((carol:gsub("kubeconfig$", "crt"))))
+			copy(carol, "crt")
+			copy(dave, "key")
+			start { kubeconfig = config({ ["client-certificate"] = "client.crt", ["client-key"] = "client.key" },
+				{ ["certificate-authority"] = ca }) }
+			local done = driver:get "/version"
+			assert.truthy(done.err.message:find("of " .. folder .. "/config cannot be used", 1, true), done.err.message)
+			copy(carol, "key")
+			assert.truthy(driver:get("/version").err.message:find("is not trusted", 1, true))
+			replace(ca, files.read(cluster.ca()))
+			assert.equal("carol", username(driver))
+		end)
+
 		it("are a token from a file, read again after a minute while watches go on", function()
 			local namespace = cluster.namespace()
 			local path = folder .. "/token"
@@ -411,6 +439,12 @@ describe("the API client and a real API server", function()
 			assert.is_nil(done.err)
 			assert.equal("a", done.body.metadata.name)
 			assert.equal(404, (cluster.curl("GET", config_maps(namespace) .. "/a")))
+			cluster.curl("POST", config_maps(namespace), object("v1", "ConfigMap", "kept"))
+			for _, body in ipairs { "", '{"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Background"}' } do
+				done = driver:request { method = "DELETE", path = config_maps(namespace) .. "/kept", body = body }
+				assert.is_nil(done.err)
+				assert.equal(200, (cluster.curl("GET", config_maps(namespace) .. "/kept")))
+			end
 			done = driver:request { method = "POST", path = leases, body = object("coordination.k8s.io/v1", "Lease", "l") }
 			assert.is_nil(done.err)
 			assert.equal(200, (cluster.curl("GET", leases .. "/l")))

@@ -1,0 +1,189 @@
+-- What the README says, as far as that needs no API server; spec/cluster/readme_spec.lua has the rest.
+local cli = require "support.cli"
+local files = require "support.files"
+local k8s = require "perilune"
+local process = require "support.process"
+local readme = require "support.readme"
+
+local function exists(path)
+	return process.run { "test", "-e", path } == 0
+end
+
+describe("the README", function()
+	it("has only blocks that a spec looks at", function()
+		local known = {
+			["lua team.lua"] = true, ["lua shape.lua"] = true, ["text team.lua"] = true, ["text broken.lua"] = true,
+			["text typo.lua"] = true, ["text run-late"] = true, ["text help-run"] = true, ["yaml deployment.yaml"] = true,
+			["sh setup"] = true, ["sh run"] = true, ["sh run-late"] = true, ["sh elsewhere"] = true, dockerfile = true,
+		}
+		for _, name in ipairs(readme.names()) do
+			assert.is_true(known[name], "a block that is marked " .. name)
+			known[name] = nil
+		end
+		assert.is_nil(next(known))
+	end)
+
+	-- They install packages, build, or run all tests: so they are read, and asked for their help.
+	it("names scripts that set up, and work", function()
+		local seen = {}
+		for _, text in ipairs(readme.blocks("sh", "setup")) do
+			for _, line in ipairs(readme.lines(text)) do
+				local path, argument = line:match "^(scripts/%l+) ?(%l*)$"
+				assert.truthy(path, line)
+				assert.equal(0, (process.run { "test", "-x", path }))
+				files.output_of { "bash", "-n", path }
+				local usage = path == "scripts/check" and files.read(path) or files.output_of { path, "--help" }
+				assert.truthy(usage:find(argument, 1, true), ("%s does not know %s"):format(path, argument))
+				seen[path] = true
+			end
+		end
+		assert.same({
+			["scripts/demo"] = true, ["scripts/test"] = true, ["scripts/setup"] = true, ["scripts/build"] = true, ["scripts/check"] = true,
+		}, seen)
+	end)
+
+	it("has commands that work", function()
+		local count = 0
+		for _, text in ipairs(readme.blocks("sh", "run")) do
+			for _, line in ipairs(readme.lines(text)) do
+				local command = readme.words(line)
+				command.env, command.seconds = { KUBECONFIG = false }, 60
+				local code, out, err = process.run(command)
+				assert.equal(0, code, line .. "\n" .. out .. err)
+				count = count + 1
+			end
+		end
+		assert.equal(4, count)
+	end)
+
+	-- Nothing of these can be started here; but what they name is there.
+	it("marks what needs other programs, which are kind, kubectl and docker", function()
+		local programs = {}
+		for _, text in ipairs(readme.blocks("sh", "elsewhere")) do
+			for _, line in ipairs(readme.lines(text)) do
+				local words = readme.words(line)
+				if words[1] == process.build() .. "/perilune" then
+					local path = words[3]
+					assert.same({ words[1], "run", path, "&" }, words)
+					assert.is_true(exists(path .. "/init.lua"), path)
+				else
+					programs[words[1]] = true
+				end
+				for path in line:gmatch "examples/[%w_./-]+" do
+					assert.is_true(exists(path), path)
+				end
+				local named = line:match "%-f (%l+%.yaml)$"
+				assert.truthy(not named or readme.block("yaml", named))
+			end
+		end
+		assert.same({ docker = true, kind = true, kubectl = true }, programs)
+	end)
+
+	it("has scripts that load", function()
+		local folder = files.folder()
+		for _, name in ipairs { "team.lua", "shape.lua" } do
+			local path = files.write(folder .. "/" .. name, readme.block("lua", name))
+			local code, _, err = cli.run { "check", path }
+			assert.equal(0, code, err)
+		end
+		assert.is_true(#readme.lines(readme.block("lua", "team.lua")) <= 16)
+	end)
+
+	it("shows what a script with an error looks like", function()
+		local folder = files.folder()
+		files.write(folder .. "/typo.lua", [[
+local k8s = require "perilune"
+
+k8s.informer { apiVersion = "v1", kind = "Pod", label_selektor = "app=web" }
+]])
+		local here = files.output_of({ "realpath", process.build() .. "/perilune" }):match "[^\n]+"
+		local code, _, err = process.run { here, "check", "typo.lua", cwd = folder }
+		assert.equal(1, code)
+		assert.equal(readme.block("text", "typo.lua"), err)
+	end)
+
+	it("shows the flags of run as they are", function()
+		local _, out = cli.run { "help", "run" }
+		assert.equal(readme.block("text", "help-run"), out:match "\nflags:\n(.*)$")
+	end)
+
+	it("has the exit codes", function()
+		local _, help = cli.run { "help" }
+		for code, words in help:match("exit codes: ([^\n]+)"):gmatch "(%d) ([^;]+)" do
+			local row = readme.text:match("\n| " .. code .. " | ([^\n]+) |")
+			assert.truthy(row and row:find(words, 1, true), ("exit code %s: %s"):format(code, words))
+		end
+		local folder = files.folder()
+		assert.equal(1, (cli.run { "run", files.write(folder .. "/a.lua", "") }))
+		assert.equal(2, (cli.run { "run", "no/such/file.lua", "--kubeconfig", cli.kubeconfig(folder) }))
+	end)
+
+	it("names functions that are there", function()
+		local before = readme.text:match "^(.-)\n## Not there yet"
+		for name in before:gmatch "k8s%.([%l_.]+)" do
+			local value = k8s
+			for part in name:gmatch "[%l_]+" do
+				local ok, found = pcall(function() return value[part] end)
+				assert.is_true(ok and (found ~= nil or value == k8s.config), "k8s." .. name)
+				value = found
+			end
+		end
+	end)
+
+	it("links to files that are there", function()
+		for _, page in ipairs { "README.md", "core/README.md", "examples/pod-log/README.md", "examples/label-sync/README.md" } do
+			local folder = page:match "^(.*/)" or ""
+			for path in files.read(page):gmatch "%]%(([^)#:]+)%)" do
+				assert.is_true(exists(folder .. path), ("%s links to %s"):format(page, path))
+			end
+		end
+	end)
+end)
+
+describe("the README's image", function()
+	local text = readme.block "dockerfile"
+
+	it("copies all that the build needs", function()
+		local folder = files.folder()
+		for sources in text:gmatch "\nCOPY ([^-\n][^\n]*) %S+" do
+			for source in sources:gmatch "%S+" do
+				files.output_of { "cp", "-r", source, folder }
+			end
+		end
+		files.output_of { "cmake", "--preset", "release", "--log-level=ERROR", cwd = folder, seconds = 120 }
+		assert.is_true(exists(folder .. "/build/release/build.ninja"))
+	end)
+
+	it("installs all libraries that the program needs", function()
+		if process.run { "sh", "-c", "command -v dpkg-query readelf" } ~= 0 then
+			return pending "this is no Debian"
+		end
+		local installed = text:match "%-%-no%-install%-recommends(.-)&&"
+		local needed = files.output_of { "sh", "-c", "cd " .. process.build() .. [[ &&
+			readelf -d perilune $(ls libperilune_*.so 2>/dev/null) | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | sort -u]] }
+		local count = 0
+		for library in needed:gmatch "[^\n]+" do
+			local own = library:match "^libperilune_" or library:match "^lib%l+san%." or library:match "^ld%-"
+			if not own and not library:match "^libc%." and not library:match "^libm%." and not library:match "^libgcc" then
+				local package = files.output_of({ "dpkg-query", "--search", "*/" .. library }):match "^[^:]+"
+				assert.truthy(installed:find(" " .. package:gsub("%p", "%%%0") .. "%s"), library .. " is in the package " .. package)
+				count = count + 1
+			end
+		end
+		assert.is_true(count >= 6, needed)
+	end)
+
+	it("runs what the deployment's arguments say", function()
+		local deployment = assert(k8s.yaml.decode(readme.block("yaml", "deployment.yaml")))
+		local container = deployment.spec.template.spec.containers[1]
+		local folder = readme.folder("pod-log", { ["init.lua"] = files.read "examples/pod-log/init.lua" })
+		local arguments = { "check" }
+		for i = 2, #container.args do
+			arguments[i] = container.args[i]:gsub("^" .. container.volumeMounts[1].mountPath:gsub("%p", "%%%0") .. "$", folder)
+		end
+		assert.equal("run", container.args[1])
+		local code, out, err = cli.run(arguments)
+		assert.equal(0, code, err)
+		assert.truthy(out:find("^pod%-log "), out)
+	end)
+end)
