@@ -57,26 +57,37 @@ describe("the README", function()
 	end)
 
 	-- Nothing of these can be started here; but what they name is there.
+	local function read_elsewhere(text, programs)
+		for _, line in ipairs(readme.lines(text)) do
+			local words = readme.words(line)
+			if words[1] == process.build() .. "/perilune" then
+				assert.same({ words[1], "run", words[3], "&" }, words)
+				assert.is_true(exists(words[3] .. "/init.lua"), line)
+			else
+				programs[words[1]] = true
+			end
+			for path in line:gmatch "examples/[%w_./-]+" do
+				assert.is_true(exists(path), path)
+			end
+			local named = line:match "%-f (%l+%.yaml)$"
+			assert.truthy(not named or readme.block("yaml", named))
+		end
+	end
+
 	it("marks what needs other programs, which are kind, kubectl and docker", function()
 		local programs = {}
 		for _, text in ipairs(readme.blocks("sh", "elsewhere")) do
-			for _, line in ipairs(readme.lines(text)) do
-				local words = readme.words(line)
-				if words[1] == process.build() .. "/perilune" then
-					local path = words[3]
-					assert.same({ words[1], "run", path, "&" }, words)
-					assert.is_true(exists(path .. "/init.lua"), path)
-				else
-					programs[words[1]] = true
-				end
-				for path in line:gmatch "examples/[%w_./-]+" do
-					assert.is_true(exists(path), path)
-				end
-				local named = line:match "%-f (%l+%.yaml)$"
-				assert.truthy(not named or readme.block("yaml", named))
-			end
+			read_elsewhere(text, programs)
 		end
 		assert.same({ docker = true, kind = true, kubectl = true }, programs)
+	end)
+
+	it("is followed by the samples' own pages", function()
+		for _, name in ipairs { "pod-log", "label-sync" } do
+			local programs = {}
+			read_elsewhere(files.read("examples/" .. name .. "/README.md"):match "\n```sh\n(.-\n)```\n", programs)
+			assert.same({ kind = true, kubectl = true }, programs)
+		end
 	end)
 
 	it("has scripts that load", function()

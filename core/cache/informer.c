@@ -331,7 +331,7 @@ static void look_up_later(struct informer *informer, const struct err *err)
 		char attempt[16];
 		snprintf(attempt, sizeof(attempt), "%u", informer->attempts);
 		log_warn(LOG_FIELDS({"informer", informer->spec.label}, {"attempt", attempt}, {"error", err->message}),
-			 "the kind was not found, asking again in %.1f s", wait);
+			 "looking up the kind failed, asking again in %.1f s", wait);
 	}
 	changed(informer);
 }

@@ -196,8 +196,10 @@ static unsigned unlikeness(const char *given, const char *real)
  * confused. */
 static unsigned rank(const struct kind *candidate, const char *api_version, const char *kind, const char *plural)
 {
-	const char *given = kind ? kind : plural;
-	unsigned straight = unlikeness(given, kind ? candidate->kind : candidate->plural);
+	const char *given = kind ? kind : plural, *same = kind ? candidate->kind : candidate->plural;
+	if (!strcmp(candidate->api_version, api_version) && !strcmp(same, given))
+		return FARTHEST; /* it has come since, or the names are of before it went */
+	unsigned straight = unlikeness(given, same);
 	unsigned crossed = unlikeness(given, kind ? candidate->plural : candidate->kind);
 	unsigned best = crossed < straight ? crossed : straight;
 	if (best == FARTHEST)

@@ -164,9 +164,11 @@ static void flush_resets(void *data)
 {
 	struct mux_pool *pool = data;
 	LIST_EACH (&pool->transfers, node) {
-		CURL *easy = LIST_ENTRY(node, struct mux_transfer, node)->easy;
-		curl_easy_pause(easy, CURLPAUSE_SEND);
-		curl_easy_pause(easy, CURLPAUSE_CONT);
+		struct mux_transfer *transfer = LIST_ENTRY(node, struct mux_transfer, node);
+		if (!transfer->connected)
+			continue;
+		curl_easy_pause(transfer->easy, CURLPAUSE_SEND);
+		curl_easy_pause(transfer->easy, CURLPAUSE_CONT);
 	}
 }
 
@@ -268,7 +270,7 @@ void mux_add(struct mux *mux, struct mux_transfer *transfer)
 	transfer->pool = pool;
 	list_add_tail(&pool->transfers, &transfer->node);
 	pool->running++;
-	transfer->whole = false;
+	transfer->whole = transfer->connected = false;
 	curl_easy_setopt(transfer->easy, CURLOPT_PRIVATE, transfer);
 	curl_easy_setopt(transfer->easy, CURLOPT_FORBID_REUSE, 0L);
 	mux_gate_enter(&pool->gate, transfer);
@@ -276,6 +278,7 @@ void mux_add(struct mux *mux, struct mux_transfer *transfer)
 
 void mux_connected(struct mux_transfer *transfer)
 {
+	transfer->connected = true;
 	mux_gate_settled(transfer);
 }
 

@@ -16,9 +16,10 @@ struct mux_transfer {
 	struct list node;      /* in its pool's transfers */
 	struct mux_pool *pool; /* NULL while it is in no mux */
 	CURL *easy;
-	bool endless; /* its answer may go on for ever, so the server must learn at once that it is given up; its
-			 owner's */
-	bool whole;   /* it has ended well */
+	bool endless;      /* its answer may go on for ever, so the server must learn at once that it is given up; its
+			      owner's */
+	bool connected;    /* it has its connection */
+	bool whole;        /* it has ended well */
 	char *origin_name; /* equal for transfers that could share a connection, NULL for one that never does; its
 			      owner's */
 	struct mux_origin *origin;

@@ -2,11 +2,11 @@
 
 #include <lauxlib.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/utf8.h"
+#include "json/number.h"
 #include "script/state.h"
 
 #define TYPE_CDATA 10 /* LuaJIT's LUA_TCDATA, which its headers leave out */
@@ -228,17 +228,11 @@ static int encode_string(lua_State *L, int index, const struct place *place, str
 
 static int encode_number(double number, const struct place *place, struct buf *out, struct err *err)
 {
-	if (isnan(number) || isinf(number))
+	char text[NUMBER_SIZE];
+	size_t length = number_format(number, text);
+	if (length == 0)
 		return refuse(place, err, "NaN and infinity can't be JSON");
-	if (number == floor(number) && fabs(number) <= EXACT && !(number == 0 && signbit(number)))
-		return appended(place, err, buf_append_format(out, "%lld", (long long)number));
-	char text[32];
-	for (int digits = 15; digits <= 17; digits++) { /* the shortest that reads back the same */
-		snprintf(text, sizeof(text), "%.*g", digits, number);
-		if (strtod(text, NULL) == number)
-			break;
-	}
-	return appended(place, err, buf_append_text(out, text));
+	return appended(place, err, buf_append(out, text, length));
 }
 
 static bool is_ctype(lua_State *L, int index, void *key)

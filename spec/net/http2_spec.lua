@@ -14,6 +14,7 @@ describe("HTTP/2", function()
 		end
 		driver = http_driver.start()
 		driver:order("tls", { name = "t", ca = server.ca })
+		driver:order("mux", { name = "aside" })
 	end)
 
 	after_each(function()
@@ -136,7 +137,9 @@ describe("HTTP/2", function()
 		local watch = start("/watch?interval_ms=50", { stream = true })
 		driver:next("head", watch)
 		start("/hang?times=50&id=1", { id = "h", count = 50, method = "POST", body = "b" })
-		server:wait_for(driver, "/hang", 50)
+		server:wait_until(driver, "50 requests have come", function(stats)
+			return stats.requests["/hang"] == 50
+		end)
 		assert.equal(200, fetch("/goaway-lost?times=1&lost=51&id=x").status)
 		for i = 1, 50 do
 			local done = driver:done("h" .. i)
@@ -194,6 +197,36 @@ describe("HTTP/2", function()
 		assert.equal("broken", driver:done("closer").failure)
 	end)
 
+	it("is broken for each request when the server is killed, also after its GOAWAY", function()
+		for _, goaway in ipairs { false, true } do
+			local ids = {}
+			for i = 1, 30 do
+				ids[i] = start("/watch?interval_ms=20", { stream = i % 2 == 0 })
+			end
+			for _, id in ipairs(ids) do
+				driver:next("head", id)
+			end
+			if goaway then
+				assert.equal(200, fetch("/goaway").status)
+			end
+			server.child:kill "KILL"
+			for _, id in ipairs(ids) do
+				assert.equal("broken", driver:done(id).failure)
+			end
+			server = h2server.start { dir = server.dir }
+		end
+	end)
+
+	it("keeps to the server's own limit of streams", function()
+		server:close()
+		server = h2server.start { dir = server.dir, "-max-streams", "10" }
+		start("/watch?interval_ms=50", { id = "w", count = 60, stream = true })
+		for i = 1, 60 do
+			driver:next("head", "w" .. i)
+		end
+		assert.equal(6, server:stats(driver, nil, "aside").open_connections - 1)
+	end)
+
 	it("is broken when a stream is reset in the middle of its answer, and only that one", function()
 		local healthy = start("/watch?interval_ms=20&lines=10", { stream = true })
 		local done = fetch("/big?bytes=100000&end=reset", { stream = true })
@@ -211,6 +244,21 @@ describe("HTTP/2", function()
 		local stats = server:stats(driver)
 		assert.equal(1, stats.cancelled)
 		assert.equal(1, stats.connections)
+	end)
+
+	it("tells the server at once that a stream is given up, beside others and alone", function()
+		local first = start("/watch?interval_ms=60000", { stream = true })
+		local second = start("/watch?interval_ms=60000", { stream = true })
+		driver:next("head", first)
+		driver:next("head", second)
+		driver:order("cancel", { id = first })
+		server:wait_until(driver, "one stream is given up", function(stats)
+			return stats.cancelled == 1
+		end)
+		driver:order("cancel", { id = second })
+		server:wait_until(driver, "the connection is closed", function(stats)
+			return stats.open_connections == 1
+		end)
 	end)
 
 	it("moves to new connections when the mux is retired, and lets running transfers end", function()

@@ -2,6 +2,7 @@ local cjson = require "cjson"
 local files = require "support.files"
 local h2server = require "support.h2server"
 local http_driver = require "support.http_driver"
+local process = require "support.process"
 
 describe("TLS", function()
 	local server, driver
@@ -115,6 +116,30 @@ describe("TLS", function()
 		assert.equal("none", fetch("/ok", "localhost", { base = base }).failure)
 		assert.equal("none", fetch("/ok", "localhost").failure)
 	end)
+
+	for _, alpn in ipairs { "http/1.1", "no ALPN" } do
+		it("falls back to HTTP/1.1 where the server speaks no HTTP/2 (" .. alpn .. ")", function()
+			begin()
+			local words = { "openssl", "s_server", "-accept", "127.0.0.1:0", "-cert", server.dir .. "/cert.pem", "-key",
+				server.dir .. "/key.pem", "-www" }
+			if alpn == "http/1.1" then
+				words[#words + 1] = "-alpn"
+				words[#words + 1] = alpn
+			end
+			local old = process.start(words)
+			local base = "https://127.0.0.1:" .. old:wait_for("ACCEPT [^\n]*:(%d+)", 10)
+			driver:order("tls", { name = "t", ca = server.ca })
+			for i = 1, 5 do
+				driver:start { url = base .. "/", tls = "t", id = "r" .. i }
+			end
+			for i = 1, 5 do
+				local done = driver:done("r" .. i)
+				assert.equal("none", done.failure)
+				assert.matches("s_server", done.body)
+			end
+			old:close()
+		end)
+	end
 
 	it("uses a changed CA at once", function()
 		begin()

@@ -1,6 +1,6 @@
 -- cache_units: the C functions of core/cache, for unit specs; beside them what makes objects and stores short to write.
 --
---   units.object { name = "a", namespace = "shop", uid = "u", version = 5 }   counted; freed when it is collected
+--   units.object { name = "a", namespace = "shop", uid = "u", version = 5 }   counted; lives until units.live()
 --   units.key(object), units.version(object)
 --   units.informer()          an idle informer with a loop of its own; informer.pointer, informer.loop, informer.free()
 local c = require "support.c"
@@ -151,14 +151,24 @@ local units = setmetatable({}, { __index = c })
 units.PUT, units.DELETED, units.REPLACE = 0, 1, 2
 units.types = { [0] = "add", "update", "delete" }
 
---- An object, or nil and the message.
+-- Not left to the collector, which frees late what a spec then counts.
+local made = {}
+
+--- An object, which lives until units.live is called; or nil and the message.
 function units.object_of(json)
 	local err = c.err()
 	local object = c.object_new(c.slice(json), err)
 	if object == nil then
 		return nil, c.message(err)
 	end
-	return ffi.gc(object, c.object_unref)
+	made[#made + 1] = object
+	return object
+end
+
+--- Keeps a borrowed object alive as those that were made here are.
+function units.hold(object)
+	made[#made + 1] = c.object_ref(object)
+	return object
 end
 
 function units.object(fields)
@@ -179,10 +189,13 @@ function units.version(object)
 	return ffi.string(c.object_version(object))
 end
 
---- Key and version of each object that the store visits, in order.
-function units.visit(each)
+--- Key and version of each object that the store visits, in order. also: called with each.
+function units.visit(each, also)
 	local found = {}
 	local callback = ffi.cast("store_visit_fn", function(_, object)
+		if also then
+			also(object)
+		end
 		found[#found + 1] = units.key(object) .. " " .. units.version(object)
 		return true
 	end)
@@ -240,8 +253,12 @@ function units.informer()
 	}
 end
 
---- Collects what specs let go of; then how many objects are left alive.
+--- Lets go of what was made here; then how many objects are left alive.
 function units.live()
+	for _, object in ipairs(made) do
+		c.object_unref(object)
+	end
+	made = {}
 	collectgarbage()
 	collectgarbage()
 	return tonumber(c.alloc_live(nil))

@@ -47,15 +47,16 @@ function Server:stats(driver, tls, mux)
 	return cjson.decode(driver:fetch({ url = self.url .. "/stats", tls = tls or "t", mux = mux }).body)
 end
 
---- Waits until so many requests for a path have come. It asks through a mux of its own, named "aside".
-function Server:wait_for(driver, path, count)
-	driver:order("mux", { name = "aside" })
+--- Waits until the counts are as wished, asking through the mux "aside".
+function Server:wait_until(driver, wish, is_so)
 	local deadline = process.now() + 20
-	local stats
-	repeat
-		assert(process.now() < deadline, ("%d requests for %s"):format(stats and stats.requests[path] or 0, path))
-		stats = self:stats(driver, nil, "aside")
-	until (stats.requests[path] or 0) >= count
+	while true do
+		local stats = self:stats(driver, nil, "aside")
+		if is_so(stats) then
+			return
+		end
+		assert(process.now() < deadline, wish .. ": not so, but " .. cjson.encode(stats))
+	end
 end
 
 function Server:close()

@@ -223,7 +223,7 @@ describe("listener", function()
 			for i = 1, 12 do
 				local held = c.store_get(store, "shop", "n" .. i)
 				if held ~= nil and math.random() < 0.4 then
-					objects[#objects + 1] = ffi.gc(c.object_ref(held), c.object_unref)
+					objects[#objects + 1] = c.hold(held)
 				elseif math.random() < 0.5 then
 					objects[#objects + 1] = random_object("n" .. i)
 				end
@@ -252,12 +252,13 @@ describe("listener", function()
 					speed = math.random() }
 				listeners[#listeners + 1] = each
 				-- What is open already is told by apply; so is this one, from here on.
-				c.store_each(store, nil, ffi.cast("store_visit_fn", function(_, object)
+				c.visit(function(callback)
+					c.store_each(store, nil, callback, nil)
+				end, function(object)
 					local initial = ffi.new "struct notification"
 					initial.object = object
 					c.listener_notify(each.listener, initial)
-					return true
-				end), nil)
+				end)
 			end
 			for _, each in ipairs(listeners) do
 				for _ = 1, math.random() < each.speed and math.random(0, 4) or 0 do

@@ -62,13 +62,10 @@ describe("object", function()
 
 	it("goes with its last reference", function()
 		local before = c.live()
-		do
-			local object = assert(c.object_of(with '{"name":"a"}'))
-			c.object_ref(object)
-			assert.equal(before + 1, c.live())
-			c.object_unref(object)
-			assert(object)
-		end
+		local object = c.object { name = "a" }
+		c.object_ref(object)
+		assert.equal(before + 1, c.live()) -- which let go of the first one
+		c.object_unref(object)
 		assert.equal(before, c.live())
 	end)
 

@@ -38,7 +38,7 @@ describe("projection", function()
 		assert.equal('{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"a"}}',
 			project({}, '{"kind":"PartialObjectMetadata","metadata":{"name":"a"},"apiVersion":"meta.k8s.io/v1"}', "apps/v1", "Deployment"))
 		assert.equal('{"apiVersion":"v1","kind":"ConfigMap"}', project({}, "{}"))
-		assert.equal('{"apiVersion":"v1","kind":"ConfigMap"}', project({}, ' { "kind" : "x" } '))
+		assert.equal('{"apiVersion":"v1","kind":"ConfigMap"}', project({}, '{ "kind" : "x" }'))
 	end)
 
 	it("drops paths and leaves the rest as it is", function()

@@ -1,0 +1,192 @@
+-- What handlers see of an informer's life: the initial state, resyncs, and the end.
+local cache = require "support.cache"
+local script = require "support.script"
+
+local object = script.object
+local FIRST = { resourceVersion = "0", limit = "500" }
+
+describe("a handler", function()
+	local server, driver
+
+	before_each(function()
+		server = script.start()
+		driver = cache.start(cache.config(server.url))
+		driver:order("informer", { id = "i", apiVersion = "v1", kind = "ConfigMap" })
+	end)
+
+	after_each(function()
+		driver:finish()
+	end)
+
+	local function listen(id, fields)
+		fields = fields or {}
+		fields.id, fields.informer = id, "i"
+		driver:order("listen", fields)
+	end
+
+	local function start(items, version)
+		driver:order "start"
+		server:discover()
+		server:list(FIRST):items(items, { version = version })
+		local stream = server:watch(version)
+		stream:open()
+		driver:change("i", "streaming")
+		return stream
+	end
+
+	local function stats(id)
+		return driver:ask("stats", { id = id })
+	end
+
+	local function lines(id)
+		local found = {}
+		for i, event in ipairs(driver:rest(id)) do
+			found[i] = event.event .. " " .. (event.key or "") .. (event.initial and " initial" or "") .. (event.resync and " resync" or "")
+		end
+		return found
+	end
+
+	it("opened before the list is given its items as initial, in order", function()
+		listen("h", { open = 1 })
+		start({ object("b", 5), object("a", 6) }, "10")
+		driver:event("synced", "h")
+		assert.same({ "add shop/b initial", "add shop/a initial" }, lines "h")
+	end)
+
+	it("opened late is given the store's content as initial, before anything newer", function()
+		listen("witness", { open = 1, every = 1 })
+		local stream = start({ object("b", 5), object("a", 6) }, "10")
+		listen("h", { hold = 1 })
+		stream:event("MODIFIED", "b", 11)
+		driver:event("update", "witness")
+		driver:order("open", { id = "h" })
+		stream:event("MODIFIED", "a", 12)
+		stream:event("ADDED", "c", 13)
+		driver:event("add", "witness", function(event)
+			return event.key == "shop/c"
+		end)
+		driver:order("drain", { id = "h" })
+		driver:event("synced", "h")
+		assert.same({ "add shop/b initial", "add shop/a initial", "add shop/c" }, lines "h")
+	end)
+
+	it("is silent until it is opened", function()
+		listen("h")
+		listen("witness", { open = 1, every = 1 })
+		local stream = start({ object("a", 5) }, "10")
+		stream:event("MODIFIED", "a", 11)
+		driver:event("update", "witness")
+		assert.same({}, lines "h")
+		assert.is_nil(stats("h").synced)
+	end)
+
+	it("has synced when the last of the initial state was handled, and not before", function()
+		listen("h", { open = 1, hold = 1 })
+		start({ object("a", 5), object("b", 6) }, "10")
+		assert.is_nil(stats("h").synced)
+		driver:order("drain", { id = "h", count = 1 })
+		assert.is_nil(stats("h").synced)
+		driver:order("drain", { id = "h", count = 1 })
+		assert.is_true(stats("h").synced)
+	end)
+
+	it("of an empty kind has synced once the list came", function()
+		listen("h", { open = 1 })
+		assert.is_nil(stats("h").synced)
+		start({}, "10")
+		assert.is_true(stats("h").synced)
+	end)
+
+	it("has synced when what it waited for was deleted before it was handled", function()
+		listen("h", { open = 1, hold = 1 })
+		listen("witness", { open = 1, every = 1 })
+		local stream = start({ object("a", 5), object("b", 6) }, "10")
+		stream:event("DELETED", "a", 11)
+		stream:event("DELETED", "b", 12)
+		stream:event("ADDED", "c", 13)
+		driver:event("add", "witness", function(event)
+			return event.key == "shop/c"
+		end)
+		assert.is_true(stats("h").synced)
+		driver:order("drain", { id = "h" })
+		driver:event("synced", "h")
+		assert.same({ "add shop/c" }, lines "h")
+	end)
+
+	it("that asks for every event is given the initial add and its delete", function()
+		listen("h", { open = 1, hold = 1, every = 1 })
+		listen("witness", { open = 1, every = 1 })
+		local stream = start({ object("a", 5) }, "10")
+		stream:event("DELETED", "a", 11)
+		driver:event("delete", "witness")
+		assert.is_nil(stats("h").synced)
+		driver:order("drain", { id = "h" })
+		driver:event("synced", "h")
+		assert.same({ "add shop/a initial", "delete shop/a" }, lines "h")
+	end)
+
+	it("is given a resync at its own period, without a request", function()
+		listen("thirty", { open = 1, resync = 30 })
+		listen("fifty", { open = 1, resync = 50 })
+		listen("never", { open = 1 })
+		start({ object("a", 5), object("b", 6) }, "10")
+		for _, id in ipairs { "thirty", "fifty", "never" } do
+			driver:event("synced", id)
+			driver:rest(id)
+		end
+		driver:advance(31)
+		local event = driver:event("update", "thirty")
+		assert.same({ "5", "5", true }, { event.version, event.old, event.resync })
+		driver:event("update", "thirty")
+		assert.same({}, lines "fifty")
+		driver:advance(20)
+		driver:event("update", "fifty")
+		driver:event("update", "fifty")
+		assert.same({}, lines "thirty")
+		driver:advance(12)
+		driver:event("update", "thirty")
+		driver:event("update", "thirty")
+		assert.same({}, lines "never")
+		assert.equal(1, driver:ask("report", { id = "i" }).lists)
+	end)
+
+	it("that is slower than its resync is not given ever more", function()
+		listen("merged", { open = 1, resync = 10, hold = 1 })
+		listen("every", { open = 1, resync = 10, hold = 1, every = 1 })
+		start({ object("a", 5), object("b", 6) }, "10")
+		driver:order("drain", { id = "merged" })
+		driver:order("drain", { id = "every" })
+		driver:rest "merged"
+		driver:rest "every"
+		for _ = 1, 5 do
+			driver:advance(11)
+		end
+		stats "merged" -- an order's answer comes after the timers before it
+		assert.same({ 2, 2 }, { stats("merged").depth, stats("every").depth })
+		driver:order("drain", { id = "every" })
+		assert.same({ "update shop/a resync", "update shop/b resync" }, lines "every")
+	end)
+
+	it("that is removed hears no more, and others go on", function()
+		listen("h", { open = 1 })
+		listen("witness", { open = 1, every = 1 })
+		local stream = start({ object("a", 5) }, "10")
+		driver:event("synced", "h")
+		driver:rest "h"
+		driver:order("forget", { id = "h" })
+		stream:event("MODIFIED", "a", 11)
+		driver:event("update", "witness")
+		assert.same({}, lines "h")
+	end)
+
+	it("says how much waits, and for how long", function()
+		listen("h", { open = 1, hold = 1 })
+		start({ object("a", 5), object("b", 6) }, "10")
+		driver:advance(7)
+		local now = stats "h"
+		assert.equal(2, now.depth)
+		assert(now.age >= 7 and now.age < 8)
+		driver:order("drain", { id = "h" })
+		assert.same({ 0, 0 }, { stats("h").depth, stats("h").age })
+	end)
+end)
