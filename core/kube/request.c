@@ -279,13 +279,14 @@ static void explain_failure(const struct request *request, const struct http_res
 static void explain_answer(const struct request *request, const struct http_result *result, struct err *err)
 {
 	const struct config *config = request->cluster->config;
-	if (!status_is(status_body(result->body)))
+	bool silent = !result->body->length;
+	if (!status_is(status_body(result->body)) && !(silent && err->code == 401))
 		err_prefix(err, "%s %s%s", request->method, config->server, request->path);
 	if (err->code != 401)
 		return;
 	const struct err cause = *err;
-	err_set(err, cause.reason, "%s: %s does not accept the credentials of %s", cause.message, config->server,
-		config->source);
+	err_set(err, cause.reason, "%s: %s does not accept the credentials of %s",
+		silent ? cause.reason : cause.message, config->server, config->source);
 	err->code = cause.code;
 	err->retryable = cause.retryable;
 	err->retry_after = cause.retry_after;
@@ -341,6 +342,10 @@ static void succeed(struct request *request, const struct http_result *result)
 	const struct buf *body = result->body;
 	bool empty = request->stream || !body || !body->length;
 	struct json_slice json = empty ? (struct json_slice){NULL, 0} : status_body(body);
+	if (!request->stream && request->events.on_head)
+		request->events.on_head(request->data, &result->head);
+	if (request->dead)
+		return;
 	if (empty || json.data) {
 		finish(request, NULL, json);
 		return;
@@ -371,25 +376,30 @@ static bool may_be_healed(struct request *request, const struct http_result *res
 	return credentials && !request->repeated && have_better_credentials(request);
 }
 
-/* A server that refuses a write before it has read the body resets the stream behind its answer, and libcurl 7.88.1
- * then loses the answer's body now and then, though it has told the status. The status counts. */
+/* libcurl 7.88.1 loses an answer's body, though not its status, when the server's GOAWAY arrives together with it. API
+ * servers send one with every 401, and now and then to spread their load. The status of a refusal counts all the same.
+ */
 static bool is_cut_refusal(const struct http_result *result)
 {
 	return result->failure == HTTP_BROKEN && result->head.status >= 400;
 }
 
-/* What was refused with 4xx did nothing, so the server's words are worth another try. */
+/* An answer that broke off is asked for again where nothing was done by it: a read, and what was refused with 4xx. */
 static bool may_resend(const struct request *request, const struct http_result *result)
 {
-	return result->head.status < 500 && request->resent < MOST_RESENT && !may_wait(request, result);
+	int status = result->head.status;
+	if (result->failure != HTTP_BROKEN || request->resent == MOST_RESENT)
+		return false;
+	if (status >= 400 && status < 500)
+		return status != 401 && status != 429;
+	return is_success(&result->head) && !request->write && !request->stream;
 }
 
 static void on_done(void *data, const struct http_result *result)
 {
 	struct request *request = data;
 	struct http_result answer = *result;
-	bool cut = is_cut_refusal(result);
-	if (cut)
+	if (is_cut_refusal(result))
 		answer.failure = HTTP_NONE;
 	request->http = NULL;
 	if (!answer.failure && is_success(&answer.head)) {
@@ -397,7 +407,7 @@ static void on_done(void *data, const struct http_result *result)
 	} else if (may_be_healed(request, &answer)) {
 		request->repeated = true;
 		send_request(request);
-	} else if (cut && may_resend(request, &answer)) {
+	} else if (may_resend(request, result)) {
 		request->resent++;
 		send_request(request);
 	} else {
@@ -405,10 +415,11 @@ static void on_done(void *data, const struct http_result *result)
 	}
 }
 
+/* Of a buffered answer the head is told once it has come whole, as it may be asked for again. */
 static void on_head(void *data, const struct http_head *head)
 {
 	struct request *request = data;
-	if (is_success(head) && request->events.on_head)
+	if (request->stream && is_success(head) && request->events.on_head)
 		request->events.on_head(request->data, head);
 }
 

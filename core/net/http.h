@@ -1,9 +1,11 @@
 /* http: one HTTP request, buffered or streamed, with deadline and cancel.
  *
- * libcurl's callbacks only append to this request's buffer and post its job; the events below are called from the loop's drain, so they may do
- * anything, http_cancel included. Order: on_head once, then on_chunk any number of times (streamed only), then on_done once. A request that is
- * refused by the server before processing (REFUSED_STREAM, GOAWAY beyond it, a reused connection that was found dead before anything was sent) is
- * sent again by itself, 5 times at most. TLS is verified; redirects are not followed; a transfer is never paused. */
+ * libcurl's callbacks only append to this request's buffer and post its job; the events below are called from the
+ * loop's drain, so they may do anything, http_cancel included. Order: on_head once, on_warning for each warning, then
+ * on_chunk any number of times (streamed only), then on_done once. A request that is refused by the server before
+ * processing (REFUSED_STREAM, GOAWAY beyond it, a reused connection that was found dead before anything was sent) is
+ * sent again by itself, 5 times at most; so is a GET or HEAD whose reused connection died before an answer. TLS is
+ * verified; redirects are not followed; the receiving of a transfer is never paused. */
 #ifndef PERILUNE_NET_HTTP_H
 #define PERILUNE_NET_HTTP_H
 
@@ -13,7 +15,8 @@
 #include "base/buf.h"
 #include "net/mux.h"
 
-/* How to reach one server. PEM texts; NULL where not used. Shared: counted, immutable. A changed certificate is a new one. */
+/* How to reach one server. PEM texts; NULL where not used. Shared: counted, immutable. A changed certificate is a new
+ * one. */
 struct http_tls;
 struct http_tls_options {
 	const char *ca;          /* the only authorities trusted; NULL is the system's */
@@ -27,18 +30,18 @@ void http_tls_unref(struct http_tls *tls); /* NULL is harmless */
 
 /* All of it is borrowed for the call of http_start only. */
 struct http_request {
-	const char *method; /* "GET" … */
-	const char *url;    /* http or https */
+	const char *method;         /* "GET" … */
+	const char *url;            /* http or https */
 	const char *const *headers; /* "Name: value", ended by NULL; may be NULL */
-	const char *body;   /* NULL for none */
+	const char *body;           /* NULL for none */
 	size_t body_length;
-	struct http_tls *tls; /* NULL: system authorities */
-	const char *proxy;    /* NULL: none (the environment is not read) */
+	struct http_tls *tls;    /* NULL: system authorities */
+	const char *proxy;       /* NULL: none (the environment is not read) */
 	const char *unix_socket; /* NULL, or the path of a socket that is connected to instead of the URL's host */
-	double connect_timeout; /* seconds; 0 is 30 */
-	double timeout;         /* seconds for the whole of it; 0 is none */
-	size_t limit;           /* most bytes of a buffered answer, and of an error's body when streamed; 0 is 64 MiB */
-	bool stream;            /* on_chunk gets the body of a 2xx answer; other answers are buffered all the same */
+	double connect_timeout;  /* seconds; 0 is 30 */
+	double timeout;          /* seconds for the whole of it; 0 is none */
+	size_t limit; /* most bytes of a buffered answer, and of an error's body when streamed; 0 is 64 MiB */
+	bool stream;  /* on_chunk gets the body of a 2xx answer; other answers are buffered all the same */
 };
 
 struct http_head {
@@ -59,23 +62,24 @@ enum http_failure {
 
 struct http_result {
 	enum http_failure failure;
-	struct http_head head;  /* status 0 when no answer came */
-	const char *message;    /* one line when failure is set; borrowed for the call */
-	bool sent;              /* some of the request may have reached the server */
-	struct buf *body;       /* the buffered answer; borrowed, buf_take and the like are allowed */
+	struct http_head head; /* status 0 when no answer came */
+	const char *message;   /* one line when failure is set; borrowed for the call */
+	bool sent;             /* some of the request may have reached the server */
+	struct buf *body;      /* the buffered answer; borrowed, buf_take and the like are allowed */
 };
 
 struct http_events {
-	void (*on_head)(void *data, const struct http_head *head); /* may be NULL */
+	void (*on_head)(void *data, const struct http_head *head);      /* may be NULL */
 	void (*on_chunk)(void *data, const char *bytes, size_t length); /* may be NULL when not streamed */
-	void (*on_warning)(void *data, const char *text); /* each Warning header; may be NULL */
-	void (*on_done)(void *data, const struct http_result *result); /* the handle is dead after it */
+	void (*on_warning)(void *data, const char *text);               /* each Warning header; may be NULL */
+	void (*on_done)(void *data, const struct http_result *result);  /* the handle is dead after it */
 };
 
 struct http;
 
 /* Never NULL, and no event is called before it returns. */
-struct http *http_start(struct mux *mux, const struct http_request *request, const struct http_events *events, void *data);
+struct http *http_start(struct mux *mux, const struct http_request *request, const struct http_events *events,
+			void *data);
 void http_cancel(struct http *http); /* no event is called after it; returns at once, also during a name look-up */
 double http_silence(const struct http *http); /* seconds since the last byte of the answer came (or since the start) */
 

@@ -1,9 +1,9 @@
 /* loop: the one libev loop of the process, its timers, signals and the work that is ready.
  *
- * Callbacks of libev, libcurl and libmicrohttpd never run program logic: they record what happened and post a job. After
- * each turn of libev the loop runs due timers and posted jobs, in the order posted; script code runs there, never inside a library's callback frame.
- * A job that posts jobs has them run in the next round of the same drain, with the sockets looked at between rounds.
- * All functions are for the loop's own thread, except loop_call. */
+ * Callbacks of libev, libcurl and libmicrohttpd never run program logic: they record what happened and post a job.
+ * After each turn of libev the loop runs due timers and posted jobs, in the order posted; script code runs there, never
+ * inside a library's callback frame. A job that posts jobs has them run in the next round of the same drain, with the
+ * sockets looked at between rounds. All functions are for the loop's own thread, except loop_call. */
 #ifndef PERILUNE_NET_LOOP_H
 #define PERILUNE_NET_LOOP_H
 
@@ -19,12 +19,16 @@ typedef void (*loop_fn)(void *data);
 struct loop *loop_new(struct err *err); /* NULL with err when the system gives no descriptor */
 void loop_free(struct loop *loop);      /* runs the deferred frees; no timer or job may be left */
 
-void loop_run(struct loop *loop);  /* turns until loop_stop */
-void loop_stop(struct loop *loop); /* loop_run returns after the present round; what it posted waits for the next turn */
-/* One turn: waits for at most max_wait seconds (0: not at all) and drains. For specs, and for waiting in place at shutdown. Not reentrant. */
+void loop_run(struct loop *loop); /* turns until loop_stop */
+void loop_stop(
+    struct loop *loop); /* loop_run returns after the present round; what it posted waits for the next turn */
+/* One turn: waits for at most max_wait seconds (0: not at all) and drains. For specs, and for waiting in place at
+ * shutdown. Not reentrant. */
 void loop_turn(struct loop *loop, double max_wait);
-double loop_turned_at(const struct loop *loop); /* clock_now() when the last turn ended; the watchdog's measure. Any thread. */
-/* clock_now() when the present round of work began; 0 while the loop waits for events, so that idleness is no stall. Any thread. */
+double
+loop_turned_at(const struct loop *loop); /* clock_now() when the last turn ended; the watchdog's measure. Any thread. */
+/* clock_now() when the present round of work began; 0 while the loop waits for events, so that idleness is no stall.
+ * Any thread. */
 double loop_busy_since(const struct loop *loop);
 
 /* A job waits at most once. Embedded in its owner, initialised once, cancelled before the owner is freed. */
@@ -44,18 +48,20 @@ struct loop_timer {
 	void *data;
 };
 void loop_timer_init(struct loop_timer *timer, loop_fn run, void *data);
-void loop_timer_start(struct loop *loop, struct loop_timer *timer, double after); /* seconds from now; moves it when it runs already */
+void loop_timer_start(struct loop *loop, struct loop_timer *timer,
+		      double after); /* seconds from now; moves it when it runs already */
 void loop_timer_stop(struct loop *loop, struct loop_timer *timer);
 bool loop_timer_active(const struct loop_timer *timer);
 
 /* Frees later, at the end of the present round: for an object that may still be on the stack of a callback. */
 void loop_free_later(struct loop *loop, loop_fn free_fn, void *object);
 
-/* Calls fn in a drain for each arrival of signo (several may be folded into one). fn NULL gives the signal back to its default. */
+/* Calls fn in a drain for each arrival of signo (several may be folded into one). fn NULL gives the signal back to its
+ * default. */
 void loop_on_signal(struct loop *loop, int signo, loop_fn fn, void *data);
 
-/* From another thread: runs fn(data) in the loop and waits for it, seconds at most. 0 when it ran. -1 when it did not in time, and then it
- * never will. data is the caller's again after the return. */
+/* From another thread: runs fn(data) in the loop and waits for it, seconds at most. 0 when it ran. -1 when it did not
+ * in time, and then it never will. data is the caller's again after the return. */
 int loop_call(struct loop *loop, loop_fn fn, void *data, double seconds);
 
 #endif

@@ -26,11 +26,17 @@ void bind_err_push(lua_State *L, const struct err *err, struct json_slice causes
 /* Whether the value at index is such a table; then out is filled from it. */
 bool bind_err_read(lua_State *L, int index, struct err *out);
 
-/* The event argument of a handler; takes references of its own. */
-void bind_event_push(lua_State *L, const struct notification *notification);
+/* What a script wants decoded of an object. Shared: counted. */
+struct fields;
+struct fields *fields_new(const char *const *paths, size_t count, struct err *err); /* NULL with err: a malformed path */
+struct fields *fields_ref(struct fields *fields); /* NULL is harmless here and below */
+void fields_unref(struct fields *fields);
 
-/* Pushes the object, or only what lies at paths when count is not 0. */
-void bind_object_push(lua_State *L, const struct object *object, struct json_path *const *paths, size_t count);
+/* Pushes the object, or only its fields when they are not NULL. */
+void bind_object_push(lua_State *L, const struct object *object, const struct fields *fields);
+
+/* The event argument of a handler; takes references of its own. */
+void bind_event_push(lua_State *L, const struct notification *notification, struct fields *fields);
 
 /* An informer's handle for this script. factory is whose it is. */
 void bind_informer_push(lua_State *L, struct script_factory *factory, int options);

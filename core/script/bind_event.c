@@ -2,6 +2,7 @@
 #include <lauxlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "cache/listener.h"
 #include "script/bind.h"
 #include "script/value.h"
@@ -9,8 +10,17 @@
 #define EVENT_TYPE "perilune.event"
 
 struct event {
-	struct notification notification; /* object and old counted; NULL after __gc */
+	struct notification notification; /* old counted, object NULL; both NULL after __gc */
+	struct fields *fields;            /* counted */
 	int old;                          /* registry reference to the decoded old, or LUA_NOREF */
+};
+
+ALLOC_TYPE(fields_type, "fields");
+
+struct fields {
+	unsigned references;
+	struct json_path **paths;
+	size_t count;
 };
 
 static const char *const type_names[] = {"add", "update", "delete"};
@@ -27,25 +37,57 @@ static void push_slice(lua_State *L, struct json_slice json, const struct buf *s
 	lua_remove(L, -2);
 }
 
-void bind_object_push(lua_State *L, const struct object *object, struct json_path *const *paths, size_t count)
+struct fields *fields_new(const char *const *paths, size_t count, struct err *err)
+{
+	struct fields *fields = alloc_object(&fields_type, sizeof(*fields));
+	fields->references = 1;
+	fields->paths = alloc_zero((count + 1) * sizeof(*fields->paths));
+	for (; fields->count < count; fields->count++) {
+		fields->paths[fields->count] = json_path_new(paths[fields->count], err);
+		if (fields->paths[fields->count])
+			continue;
+		fields_unref(fields);
+		return NULL;
+	}
+	return fields;
+}
+
+struct fields *fields_ref(struct fields *fields)
+{
+	if (fields)
+		fields->references++;
+	return fields;
+}
+
+void fields_unref(struct fields *fields)
+{
+	if (!fields || --fields->references)
+		return;
+	for (size_t i = 0; i < fields->count; i++)
+		json_path_free(fields->paths[i]);
+	alloc_free(fields->paths);
+	alloc_object_free(&fields_type, fields);
+}
+
+void bind_object_push(lua_State *L, const struct object *object, const struct fields *fields)
 {
 	struct buf *scratch = &state_of(L)->scratch;
 	buf_reset(scratch);
 	struct json_slice json = object_open(object, scratch);
-	if (count == 0) {
+	if (!fields) {
 		push_slice(L, json, scratch);
 		return;
 	}
 	struct buf kept;
 	buf_init(&kept, 0);
-	json_keep(json, paths, count, &kept);
+	json_keep(json, fields->paths, fields->count, &kept);
 	buf_reset(scratch);
 	buf_append(scratch, kept.data, kept.length);
 	buf_fini(&kept);
 	push_slice(L, (struct json_slice){scratch->data, scratch->length}, scratch);
 }
 
-void bind_event_push(lua_State *L, const struct notification *notification)
+void bind_event_push(lua_State *L, const struct notification *notification, struct fields *fields)
 {
 	struct event *event = lua_newuserdata(L, sizeof(*event));
 	memset(event, 0, sizeof(*event));
@@ -54,6 +96,7 @@ void bind_event_push(lua_State *L, const struct notification *notification)
 	lua_setmetatable(L, -2);
 	event->notification = *notification;
 	event->notification.object = NULL;
+	event->fields = fields_ref(fields);
 	if (notification->old)
 		object_ref(notification->old);
 }
@@ -63,7 +106,7 @@ static int push_old(lua_State *L, struct event *event)
 	if (event->notification.type != NOTIFY_UPDATE)
 		return 0;
 	if (event->old == LUA_NOREF) {
-		bind_object_push(L, event->notification.old, NULL, 0);
+		bind_object_push(L, event->notification.old, event->fields);
 		event->old = luaL_ref(L, LUA_REGISTRYINDEX);
 	}
 	lua_rawgeti(L, LUA_REGISTRYINDEX, event->old);
@@ -95,6 +138,8 @@ static int l_gc(lua_State *L)
 	luaL_unref(L, LUA_REGISTRYINDEX, event->old);
 	event->old = LUA_NOREF;
 	notification_fini(&event->notification);
+	fields_unref(event->fields);
+	event->fields = NULL;
 	return 0;
 }
 

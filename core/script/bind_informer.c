@@ -247,16 +247,15 @@ static int l_get(lua_State *L)
 	const struct object *object = store_get(informer_store(handle->informer), namespace, name);
 	if (!object)
 		return 0;
-	bind_object_push(L, object, NULL, 0);
+	bind_object_push(L, object, NULL);
 	return 1;
 }
 
-/* What list was asked for. paths and selector are freed by end_query, on every way out. */
+/* What list was asked for. fields, selector and found are freed by end_query, on every way out. */
 struct query {
 	lua_State *L;
 	struct selector *selector;
-	struct json_path **paths;
-	size_t path_count;
+	struct fields *fields;
 	struct object **found; /* borrowed from the store, which does not change meanwhile */
 	size_t count, capacity;
 	const char *namespace;
@@ -294,7 +293,7 @@ static int push_found(lua_State *L)
 	struct query *query = lua_touserdata(L, 1);
 	lua_createtable(L, (int)query->count, 0);
 	for (size_t i = 0; i < query->count; i++) {
-		bind_object_push(L, query->found[i], query->paths, query->path_count);
+		bind_object_push(L, query->found[i], query->fields);
 		lua_rawseti(L, -2, (int)i + 1);
 	}
 	value_mark_array(L, -1);
@@ -304,9 +303,7 @@ static int push_found(lua_State *L)
 static void end_query(struct query *query)
 {
 	selector_free(query->selector);
-	for (size_t i = 0; i < query->path_count; i++)
-		json_path_free(query->paths[i]);
-	alloc_free(query->paths);
+	fields_unref(query->fields);
 	alloc_free(query->found);
 }
 
@@ -320,15 +317,6 @@ static int finish_query(lua_State *L, struct query *query)
 	if (status)
 		return lua_error(L);
 	return 1;
-}
-
-static int compile_paths(const char *const *texts, size_t count, struct json_path ***paths, size_t *made, struct err *err)
-{
-	*paths = count ? alloc_zero(count * sizeof(**paths)) : NULL;
-	for (*made = 0; *made < count; (*made)++)
-		if (!((*paths)[*made] = json_path_new(texts[*made], err)))
-			return -1;
-	return 0;
 }
 
 struct index_query {
@@ -380,7 +368,7 @@ static int l_list(lua_State *L)
 	size_t count;
 	const char *const *fields = string_list(L, 2, "fields", &count);
 	bool indexed = read_index(L, handle, &index);
-	int failed = compile_paths(fields, count, &query.paths, &query.path_count, &err);
+	bool failed = fields && !(query.fields = fields_new(fields, count, &err));
 	if (!failed && selector)
 		failed = !(query.selector = selector_new(selector, &err));
 	if (failed) {
@@ -480,12 +468,8 @@ static int l_add_event_handler(lua_State *L)
 	lua_setmetatable(L, -2);
 	registration->script = script_of(L);
 	struct err err;
-	if (compile_paths(fields, count, &options.fields, &options.field_count, &err) < 0) {
-		for (size_t i = 0; i < options.field_count; i++)
-			json_path_free(options.fields[i]);
-		alloc_free(options.fields);
+	if (fields && !(options.fields = fields_new(fields, count, &err)))
 		return luaL_error(L, "add_event_handler: fields: %s", err.message);
-	}
 	registration->id = consumer_id(consumer_new(&options));
 	script_open_ready(registration->script);
 	return 1;

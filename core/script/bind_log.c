@@ -1,5 +1,7 @@
 /* bind_log: k8s.log.debug/info/warn/error(message, { key = value }). */
 #include <lauxlib.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "script/bind.h"
@@ -25,6 +27,11 @@ static int collect_fields(lua_State *L, int index, struct log_field *fields)
 	return count;
 }
 
+static int by_key(const void *a, const void *b)
+{
+	return strcmp(((const struct log_field *)a)->key, ((const struct log_field *)b)->key);
+}
+
 static int write_log(lua_State *L, enum log_level level)
 {
 	struct log_field fields[MOST_FIELDS + 2] = {{"script", state_of(L)->name}};
@@ -32,7 +39,7 @@ static int write_log(lua_State *L, enum log_level level)
 	if (!lua_isnoneornil(L, 2)) {
 		luaL_checktype(L, 2, LUA_TTABLE);
 		luaL_checkstack(L, MOST_FIELDS + 8, NULL);
-		collect_fields(L, 2, fields + 1);
+		qsort(fields + 1, (size_t)collect_fields(L, 2, fields + 1), sizeof(*fields), by_key);
 	}
 	if (log_enabled(level))
 		log_write(level, fields, "%s", message);

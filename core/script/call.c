@@ -1,5 +1,6 @@
 #include "script/call.h"
 
+#include <ctype.h>
 #include <lauxlib.h>
 #include <string.h>
 
@@ -71,6 +72,14 @@ int call_plain(struct state *state, call_fn fn, void *data, struct err *err)
 	return result;
 }
 
+/* Whether a line of a traceback helps: C functions and ours don't, nor does the frame that failed, whose line LuaJIT no longer knows and the
+ * message has said. */
+static bool is_place(const char *line)
+{
+	const char *in = strstr(line, ": in ");
+	return in && in > line && isdigit((unsigned char)in[-1]) && strncmp(line, "perilune.", 9) != 0;
+}
+
 /* Lua's traceback, on one line: "init.lua:3: in function 'f' <- init.lua:9: in main chunk". */
 static void append_traceback(lua_State *L, lua_State *thread, int level, struct buf *out)
 {
@@ -80,7 +89,7 @@ static void append_traceback(lua_State *L, lua_State *thread, int level, struct 
 		line += strspn(line, "\n\t ");
 		const char *end = strchr(line, '\n');
 		size_t length = end ? (size_t)(end - line) : strlen(line);
-		if (strncmp(line, "[C]", 3) != 0 && strncmp(line, "perilune.", 9) != 0) {
+		if (is_place(line)) {
 			buf_append_text(out, " <- ");
 			buf_append(out, line, length);
 		}

@@ -34,8 +34,8 @@ static int push_call(lua_State *L, void *data)
 	struct consumer *consumer = data;
 	const struct consumer_options *options = &consumer->options;
 	lua_rawgeti(L, LUA_REGISTRYINDEX, options->functions[consumer->current.type]);
-	bind_object_push(L, consumer->current.object, options->fields, options->field_count);
-	bind_event_push(L, &consumer->current);
+	bind_object_push(L, consumer->current.object, options->fields);
+	bind_event_push(L, &consumer->current, options->fields);
 	return 2;
 }
 
@@ -136,9 +136,7 @@ void consumer_free(struct consumer *consumer)
 	list_remove(&consumer->node);
 	listener_free(consumer->listener);
 	call_plain(consumer->script->state, release_functions, consumer, NULL);
-	for (size_t i = 0; i < consumer->options.field_count; i++)
-		json_path_free(consumer->options.fields[i]);
-	alloc_free(consumer->options.fields);
+	fields_unref(consumer->options.fields);
 	alloc_object_free(&consumer_type, consumer);
 }
 

@@ -4,12 +4,13 @@
 
 #include "script/script.h"
 
+struct fields;
+
 struct consumer_options {
 	struct script_factory *factory;
 	struct informer *informer;
 	int functions[3];          /* registry references by enum notification_type; LUA_NOREF for none. Taken */
-	struct json_path **fields; /* taken; NULL for whole objects */
-	size_t field_count;
+	struct fields *fields;     /* taken; NULL for whole objects */
 	double resync;
 	bool every_event;
 };

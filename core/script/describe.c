@@ -72,8 +72,8 @@ static void append_readiness(void *data, struct informer *informer)
 {
 	struct informer_report report;
 	informer_report(informer, &report);
-	buf_append_format(data, "[%c]%s %s, %zu objects%s%s\n", report.synced ? '+' : '-', report.label, report.state, report.objects,
-			  *report.message ? ": " : "", report.message);
+	buf_append_format(data, "[%c]%s %s, %zu object%s%s%s\n", report.synced ? '+' : '-', report.label, report.state, report.objects,
+			  report.objects == 1 ? "" : "s", *report.message ? ": " : "", report.message);
 }
 
 void host_readiness(struct host *host, struct buf *out)

@@ -15,7 +15,7 @@
 /* Written by the loop's thread and read by its signal handler. */
 static struct state *volatile watched;
 static volatile double deadline;
-static volatile sig_atomic_t ticking;
+static volatile sig_atomic_t ticking, armed;
 static timer_t timer;
 
 /* The clock that specs replace does not move a real stall, so this reads the system's. */
@@ -38,6 +38,7 @@ static void set_timer(double seconds)
 static void note_place(lua_State *L, struct state *state)
 {
 	lua_Debug record;
+	strcpy(state->killed_at, "?");
 	for (int level = 0; lua_getstack(L, level, &record); level++) {
 		lua_getinfo(L, "Sl", &record);
 		if (record.currentline < 0 || strncmp(record.short_src, "perilune.", 9) == 0)
@@ -51,8 +52,9 @@ static void kill_hook(lua_State *L, lua_Debug *record)
 {
 	(void)record;
 	struct state *state = state_of(L);
-	if (state->killed_at[0] == '\0')
+	if (!state->killed)
 		note_place(L, state);
+	state->killed = KILL_TIME;
 	lua_pushliteral(L, "stopped: ran too long without yielding");
 	lua_error(L);
 }
@@ -69,7 +71,7 @@ static void on_alarm(int signo)
 		set_timer(left);
 		return;
 	}
-	state->killed = KILL_TIME;
+	armed = 1;
 	lua_sethook(state->L, kill_hook, LUA_MASKCOUNT, 1);
 }
 
@@ -91,7 +93,6 @@ void limit_enter(struct limit *limit, struct state *state)
 	make_timer();
 	limit->outer = watched;
 	limit->outer_deadline = deadline;
-	state->killed_at[0] = '\0';
 	deadline = state->time_limit > 0 ? monotonic() + state->time_limit : 0;
 	watched = state;
 	if (deadline > 0 && !ticking)
@@ -102,8 +103,9 @@ void limit_leave(const struct limit *limit)
 {
 	struct state *state = watched;
 	watched = NULL; /* the handler touches nothing from here on */
-	if (state->killed == KILL_TIME)
+	if (armed)
 		lua_sethook(state->L, NULL, 0, 0);
+	armed = 0;
 	deadline = limit->outer_deadline;
 	watched = limit->outer;
 	if (watched && deadline > 0 && !ticking)

@@ -256,6 +256,48 @@ describe("a request", function()
 			assert.same({ "Connection", false }, { done.err.reason, done.err.outcome_unknown })
 		end)
 
+		local function cut(request, status)
+			request.peer:write(("HTTP/1.1 %d X\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n{"):format(status))
+			request.peer:close()
+		end
+
+		it("is asked again when a read's answer, or a refusal, breaks off", function()
+			start()
+			for method, status in pairs { GET = 200, POST = 403, PUT = 409 } do
+				local id = driver:start { method = method, path = "/x", body = method ~= "GET" and "{}" or nil }
+				for _ = 1, 3 do
+					cut(server:accept(), status)
+				end
+				server:accept():reply(status, JSON, status == 200 and '{"whole":true}' or status_object(status, "Reason", "the server's words"))
+				local done = driver:event("done", id)
+				if status == 200 then
+					assert.is_true(done.body.whole)
+				else
+					assert.same({ "the server's words", false }, { done.err.message, done.err.outcome_unknown })
+				end
+				driver:event("head", id)
+				assert.is_false(driver:has("head", id))
+			end
+		end)
+
+		it("has at least the status of a refusal that breaks off each time", function()
+			start()
+			local id = driver:start { method = "DELETE", path = "/x" }
+			for _ = 1, 4 do
+				cut(server:accept(), 403)
+			end
+			local done = driver:event("done", id)
+			assert.same({ 403, "Forbidden", false }, { done.err.code, done.err.reason, done.err.outcome_unknown })
+		end)
+
+		it("is not asked again when a write was accepted and only its answer broke off", function()
+			start()
+			local id = driver:start { method = "POST", path = "/x", body = "{}" }
+			cut(server:accept(), 201)
+			local done = driver:event("done", id)
+			assert.same({ "Connection", true }, { done.err.reason, done.err.outcome_unknown })
+		end)
+
 		it("leaves the outcome of a write open when time runs out", function()
 			start()
 			local id = driver:start { method = "POST", path = "/x", body = "{}", timeout = 5 }

@@ -110,7 +110,7 @@ describe("an API server that says no", function()
 	end)
 
 	local function run_late(kubeconfig, text)
-		local run = host.start { kubeconfig = kubeconfig, script = text, pages = true, flags = { "--sync-timeout", "4s" } }
+		local run = host.start { kubeconfig = kubeconfig, script = text, pages = true, flags = { "--sync-timeout", "3s" } }
 		local late = run:log_line "waiting for 1 of 1 caches"
 		local status, page = run:page "/readyz?verbose"
 		assert.equal(503, status)

@@ -215,8 +215,8 @@ describe("the API client and a real API server", function()
 			assert.truthy(done.err.message:find('User "eve" cannot list resource "secrets"', 1, true))
 		end)
 
-		-- The server answers such a write before it has read the body, and then resets the stream.
-		it("keep the server's words for writes that it refuses unread", function()
+		-- The server answers such writes before it has read their bodies, and ends the connection after a 401.
+		it("are not lost with the connections that the server ends", function()
 			local user, why = cluster.user "eve"
 			if not user then
 				pending(why)
