@@ -117,6 +117,15 @@ static size_t count_late(const struct barrier *barrier)
 	return late;
 }
 
+static void announce_opening(const struct barrier *barrier)
+{
+	double took = clock_now() - barrier->started_at;
+	if (barrier->count == 1)
+		log_info(NULL, "the cache has synced, after %.2f s", took);
+	else
+		log_info(NULL, "all %zu caches have synced, after %.2f s", barrier->count, took);
+}
+
 /* Ends in the call: the barrier may be freed in it. */
 static void finish(struct barrier *barrier, enum barrier_outcome outcome)
 {
@@ -124,8 +133,7 @@ static void finish(struct barrier *barrier, enum barrier_outcome outcome)
 	barrier->done = true;
 	barrier->open = outcome == BARRIER_OPEN;
 	if (barrier->options.announce && barrier->open && barrier->count)
-		log_info(NULL, "all %zu caches have synced, after %.2f s", barrier->count,
-			 clock_now() - barrier->started_at);
+		announce_opening(barrier);
 	if (barrier->options.on_done)
 		barrier->options.on_done(barrier->options.data, outcome);
 }

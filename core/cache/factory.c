@@ -57,8 +57,8 @@ void pool_free(struct pool *pool)
 
 void pool_each(struct pool *pool, void (*on_informer)(void *data, struct informer *informer), void *data)
 {
-	LIST_EACH(&pool->members, node)
-	on_informer(data, LIST_ENTRY(node, struct member, node)->informer);
+	LIST_EACH (&pool->members, node)
+		on_informer(data, LIST_ENTRY(node, struct member, node)->informer);
 }
 
 static struct member *make_member(struct pool *pool, const struct informer_spec *spec, const struct buf *key,

@@ -34,15 +34,14 @@ struct loop *informer_loop(const struct informer *informer)
 static void on_notification(void *data, const struct notification *notification)
 {
 	struct informer *informer = data;
-	LIST_EACH(&informer->listeners, node)
-	listener_notify(listener_of_node(node), notification);
+	LIST_EACH (&informer->listeners, node)
+		listener_notify(listener_of_node(node), notification);
 }
 
 static int init_projection(struct projection *projection, const struct informer_spec *spec, struct err *err)
 {
-	static const char *const usual[] = {"metadata.managedFields"};
 	bool as_usual = !spec->drop_given && !spec->keep;
-	const char *const *drop = as_usual ? usual : spec->drop;
+	const char *const *drop = as_usual ? informer_usual_drop : spec->drop;
 	size_t drop_count = as_usual ? 1 : spec->drop_given ? spec->drop_count : 0;
 	return projection_init(projection, drop, drop_count, spec->keep, spec->keep_count, spec->metadata_only, err);
 }
@@ -75,6 +74,12 @@ struct informer *informer_new(struct cluster *cluster, const struct informer_spe
 	return informer;
 }
 
+/* Observers hear of it from a job of their own, so that they may free anything. */
+static void changed(struct informer *informer)
+{
+	loop_post(loop_of(informer), &informer->change_job);
+}
+
 static void end_reflectors(struct informer *informer)
 {
 	for (size_t i = 0; i < informer->scope_count; i++) {
@@ -102,6 +107,7 @@ void informer_stop(struct informer *informer)
 	loop_job_cancel(&informer->apply_job);
 	loop_job_cancel(&informer->absent_job);
 	queue_fini(&informer->queue);
+	changed(informer);
 }
 
 static void destroy(void *object)
@@ -129,12 +135,6 @@ void informer_unref(struct informer *informer)
 	informer->store = NULL;
 	/* Its reflectors still look at its projection, and a callback of its own may be on the stack. */
 	loop_free_later(loop_of(informer), destroy, informer);
-}
-
-/* Observers hear of it from a job of their own, so that they may free anything. */
-static void changed(struct informer *informer)
-{
-	loop_post(loop_of(informer), &informer->change_job);
 }
 
 static void run_changes(void *data)

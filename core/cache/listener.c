@@ -83,8 +83,8 @@ void listener_free(struct listener *listener)
 	informer_detach(listener->informer, listener);
 	loop_job_cancel(&listener->ready);
 	loop_timer_stop(informer_loop(listener->informer), &listener->resync);
-	LIST_EACH(&listener->entries, node)
-	free_entry(LIST_ENTRY(node, struct entry, node));
+	LIST_EACH (&listener->entries, node)
+		free_entry(LIST_ENTRY(node, struct entry, node));
 	keymap_fini(&listener->last);
 	informer_unref(listener->informer);
 	alloc_object_free(&listener_type, listener);

@@ -7,6 +7,8 @@
 #include "kube/resource.h"
 #include "kube/selector.h"
 
+const char *const informer_usual_drop[] = {"metadata.managedFields"};
+
 static int compare_texts(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
@@ -59,8 +61,9 @@ void informer_spec_key(const struct informer_spec *spec, struct buf *out)
 	append_members(out, "namespaces", spec->namespaces, spec->namespace_count);
 	if (spec->keep)
 		append_members(out, "keep", spec->keep, spec->keep_count);
-	else if (spec->drop_given)
-		append_members(out, "drop", spec->drop, spec->drop_count);
+	else
+		append_members(out, "drop", spec->drop_given ? spec->drop : informer_usual_drop,
+			       spec->drop_given ? spec->drop_count : 1);
 	buf_append_text(out, spec->metadata_only ? ",\"metadata\":true}" : "}");
 }
 

@@ -15,6 +15,9 @@ struct spec {
 	int page_size;
 };
 
+/* What is dropped where neither drop nor keep is given. */
+extern const char *const informer_usual_drop[1];
+
 /* 0, or -1 with err: then spec holds nothing. */
 int spec_init(struct spec *spec, const struct informer_spec *from, struct err *err);
 void spec_fini(struct spec *spec);

@@ -106,8 +106,8 @@ static void leave_space(struct store *store, struct entry *entry)
 
 static void update_indexes(struct store *store, struct entry *entry)
 {
-	LIST_EACH(&store->indexes, node)
-	index_update(LIST_ENTRY(node, struct index, node), entry, entry->object, &entry->postings);
+	LIST_EACH (&store->indexes, node)
+		index_update(LIST_ENTRY(node, struct index, node), entry, entry->object, &entry->postings);
 }
 
 static void insert(struct store *store, struct object *object)
@@ -165,14 +165,13 @@ void store_free(struct store *store)
 {
 	if (!store)
 		return;
-	LIST_EACH(&store->order, node)
-	{
+	LIST_EACH (&store->order, node) {
 		size_t length;
 		const char *key = entry_key(LIST_ENTRY(node, struct entry, in_order), &length);
 		object_unref(store_remove(store, key, length));
 	}
-	LIST_EACH(&store->indexes, node)
-	index_free(LIST_ENTRY(node, struct index, node));
+	LIST_EACH (&store->indexes, node)
+		index_free(LIST_ENTRY(node, struct index, node));
 	for (struct chunk *chunk = store->chunks, *next; chunk; chunk = next) {
 		next = chunk->next;
 		alloc_free(chunk);
@@ -228,8 +227,7 @@ size_t store_bytes(const struct store *store)
 
 static struct index *find_index(const struct store *store, const char *name)
 {
-	LIST_EACH(&store->indexes, node)
-	{
+	LIST_EACH (&store->indexes, node) {
 		struct index *index = LIST_ENTRY(node, struct index, node);
 		if (!strcmp(index->name, name))
 			return index;
@@ -243,8 +241,7 @@ int store_add_index(struct store *store, const char *name, struct store_index_fn
 		return -1;
 	struct index *index = index_new(name, fn);
 	list_add_tail(&store->indexes, &index->node);
-	LIST_EACH(&store->order, node)
-	{
+	LIST_EACH (&store->order, node) {
 		struct entry *entry = LIST_ENTRY(node, struct entry, in_order);
 		index_update(index, entry, entry->object, &entry->postings);
 	}
@@ -256,8 +253,8 @@ void store_remove_index(struct store *store, const char *name)
 	struct index *index = find_index(store, name);
 	if (!index)
 		return;
-	LIST_EACH(&store->order, node)
-	index_clear(index, &LIST_ENTRY(node, struct entry, in_order)->postings);
+	LIST_EACH (&store->order, node)
+		index_clear(index, &LIST_ENTRY(node, struct entry, in_order)->postings);
 	index_free(index);
 }
 
@@ -268,8 +265,7 @@ bool store_has_index(const struct store *store, const char *name)
 
 static void each_in_order(const struct store *store, bool missed, store_visit_fn on_object, void *data)
 {
-	LIST_EACH(&store->order, node)
-	{
+	LIST_EACH (&store->order, node) {
 		const struct entry *entry = LIST_ENTRY(node, struct entry, in_order);
 		if ((!missed || entry->round != store->round) && !on_object(data, entry->object))
 			return;
@@ -285,8 +281,7 @@ static void each_of(const struct store *store, const char *namespace, bool misse
 	const struct space *space = keymap_get(&store->spaces, namespace, strlen(namespace));
 	if (!space)
 		return;
-	LIST_EACH(&space->entries, node)
-	{
+	LIST_EACH (&space->entries, node) {
 		const struct entry *entry = LIST_ENTRY(node, struct entry, in_space);
 		if ((!missed || entry->round != store->round) && !on_object(data, entry->object))
 			return;
@@ -310,8 +305,7 @@ void store_each_index(const struct store *store, const char *index_name, const c
 	const struct index_value *found = index ? index_find(index, value, length) : NULL;
 	if (!found)
 		return;
-	LIST_EACH(&found->postings, node)
-	{
+	LIST_EACH (&found->postings, node) {
 		const struct entry *entry = LIST_ENTRY(node, struct posting, in_value)->entry;
 		if (!on_object(data, entry->object))
 			return;
@@ -378,8 +372,7 @@ void store_check(const struct store *store)
 {
 #ifdef PERILUNE_DEBUG
 	size_t count = 0, bytes = 0, spaced = 0;
-	LIST_EACH(&store->order, node)
-	{
+	LIST_EACH (&store->order, node) {
 		const struct entry *entry = LIST_ENTRY(node, struct entry, in_order);
 		size_t length;
 		const char *key = object_key(entry->object, &length);

@@ -24,18 +24,21 @@ static int listen_at(const struct program *program, struct pages **pages)
 	return 0;
 }
 
-/* Text for people; as JSON each line is a log line, so that stderr stays what its readers expect. */
+/* The rows of /readyz?verbose: a table for people; as JSON a log line for each late cache, so that stderr stays what
+ * its readers expect. */
 static void tell_late(struct program *program)
 {
+	bool text = program->options->log_format == LOG_TEXT;
 	struct buf table;
 	buf_init(&table, 0);
 	host_readiness(program->host, &table);
 	log_error(NULL, "caches did not sync: no progress for %g s (--sync-timeout)", program->options->sync_timeout);
-	if (program->options->log_format == LOG_TEXT)
-		fputs(buf_text(&table), stderr);
-	else
-		for (char *rest = table.data, *line; (line = strtok_r(NULL, "\n", &rest));)
-			log_error(NULL, "%s", line);
+	for (char *rest = table.data, *line; (line = strsep(&rest, "\n"));) {
+		if (text && line[0] == '[')
+			fprintf(stderr, "%s\n", line);
+		else if (!strncmp(line, "[-]", 3))
+			log_error(NULL, "%s", line + 3);
+	}
 	buf_fini(&table);
 }
 

@@ -67,8 +67,8 @@ static void append_cut(struct buf *out, const char *text, unsigned columns)
 
 static void append_row(struct buf *line, const struct informer_report *report)
 {
-	buf_append_format(line, "%s %s: %zu objects, %s", report->synced ? "+" : "-", report->label, report->objects,
-			  report->state);
+	buf_append_format(line, "%s %s: %zu object%s, %s", report->synced ? "+" : "-", report->label, report->objects,
+			  report->objects == 1 ? "" : "s", report->state);
 	if (*report->message)
 		buf_append_format(line, ": %s", report->message);
 }

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "kube/dryrun.h"
 #include "kube/status.h"
 #include "kube/warning.h"
 #include "net/http.h"
@@ -74,54 +75,9 @@ static bool is_write(const char *method)
 	return strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0 && strcmp(method, "OPTIONS") != 0;
 }
 
-/* Leader election goes on in a dry run: it is how this process finds out whether it may act at all. */
-static bool is_lease(const char *path)
-{
-	char version[64], namespace[256], resource[64];
-	int end = -1;
-	if (sscanf(path, "/apis/coordination.k8s.io/%63[^/]/namespaces/%255[^/]/%n", version, namespace, &end) == 2 &&
-	    end > 0)
-		path += end;
-	else if (sscanf(path, "/apis/coordination.k8s.io/%63[^/]/%n", version, &end) == 1 && end > 0)
-		path += end;
-	else
-		return false;
-	return sscanf(path, "%63[^/]", resource) == 1 && !strcmp(resource, "leases");
-}
-
-static bool has_dry_run(const char *query)
-{
-	const char *at = query ? strstr(query, "dryRun=") : NULL;
-	return at && (at == query || at[-1] == '&');
-}
-
-static bool runs_dry(const struct cluster *cluster, const struct request_options *options)
-{
-	return cluster->dry_run && is_write(options->method) && !is_lease(options->path);
-}
-
-/* The server reads the options of a DELETE from its body or else from the query, never from both; so a body has to say
- * it too. NULL where the body can stay as it is. */
-static char *make_dry_body(const struct request_options *options)
-{
-	struct buf given, body;
-	if (!options->body || strcmp(options->method, "DELETE") != 0)
-		return NULL;
-	given = (struct buf){.data = (char *)options->body, .length = options->body_length};
-	struct json_slice object = status_body(&given);
-	if (json_type(object) != JSON_OBJECT || json_get(object, "dryRun").data)
-		return NULL;
-	struct json_iter members = json_iterate(object);
-	bool empty = !json_next(&members);
-	buf_init(&body, 0);
-	buf_append_format(&body, "{\"dryRun\":[\"All\"]%s", empty ? "" : ",");
-	buf_append(&body, object.data + 1, object.length - 1);
-	return buf_take(&body);
-}
-
 static void take_body(struct request *request, const struct request_options *options)
 {
-	request->body = runs_dry(request->cluster, options) ? make_dry_body(options) : NULL;
+	request->body = dryrun_holds(request->cluster, options->path) ? dryrun_body(options) : NULL;
 	request->body_length = request->body ? strlen(request->body) : options->body_length;
 	if (!request->body && options->body)
 		request->body = alloc_text(options->body, options->body_length);
@@ -136,7 +92,7 @@ static char *make_url(const struct cluster *cluster, const struct request_option
 	char sign = strchr(options->path, '?') ? '&' : '?';
 	if (query)
 		buf_append_format(&url, "%c%s", sign, query);
-	if (runs_dry(cluster, options) && !has_dry_run(query))
+	if (is_write(options->method) && dryrun_holds(cluster, options->path) && !dryrun_is_in(query))
 		buf_append_format(&url, "%cdryRun=All", query ? '&' : sign);
 	return buf_take(&url);
 }

@@ -68,6 +68,8 @@ void http_tls_apply(const struct http_tls *tls, CURL *easy)
 	if (tls->identity) {
 		curl_easy_setopt(easy, CURLOPT_SSLCERTTYPE, "PEM");
 		curl_easy_setopt(easy, CURLOPT_SSLKEYTYPE, "PEM");
+		/* Without one, OpenSSL asks the terminal for the passphrase of an encrypted key, and the loop waits. */
+		curl_easy_setopt(easy, CURLOPT_KEYPASSWD, "");
 		set_blob(easy, CURLOPT_SSLCERT_BLOB, tls->identity);
 		set_blob(easy, CURLOPT_SSLKEY_BLOB, tls->identity);
 	}

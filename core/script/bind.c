@@ -1,6 +1,7 @@
 #include "script/bind.h"
 
 #include <lauxlib.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -102,12 +103,38 @@ bool bind_err_read(lua_State *L, int index, struct err *out)
 
 /* --- options --- */
 
+/* Ends with ": "; "" where the script is in no frame. What of the host's own Lua lies between is none of its author's business, and
+ * a tail call there leaves no frame to count. */
+static void push_place(lua_State *L)
+{
+	lua_Debug frame;
+	for (int level = 1; lua_getstack(L, level, &frame); level++) {
+		lua_getinfo(L, "Sl", &frame);
+		if (frame.currentline > 0 && strncmp(frame.source, "=perilune.", 10) != 0) {
+			lua_pushfstring(L, "%s:%d: ", frame.short_src, frame.currentline);
+			return;
+		}
+	}
+	lua_pushliteral(L, "");
+}
+
+int bind_misuse(lua_State *L, const char *format, ...)
+{
+	va_list arguments;
+	push_place(L);
+	va_start(arguments, format);
+	lua_pushvfstring(L, format, arguments);
+	va_end(arguments);
+	lua_concat(L, 2);
+	return lua_error(L);
+}
+
 void bind_check_options(lua_State *L, int index, const char *what, const char *const *known)
 {
 	luaL_checktype(L, index, LUA_TTABLE);
 	for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1)) {
 		if (lua_type(L, -2) != LUA_TSTRING)
-			luaL_error(L, "%s: options have names, such as %s = …", what, known[0]);
+			bind_misuse(L, "%s: options have names, such as %s = …", what, known[0]);
 		const char *name = lua_tostring(L, -2);
 		struct suggest suggest;
 		suggest_init(&suggest, name);
@@ -117,8 +144,8 @@ void bind_check_options(lua_State *L, int index, const char *what, const char *c
 		if (*one)
 			continue;
 		if (suggest.best)
-			luaL_error(L, "%s: unknown option '%s', did you mean '%s'?", what, name, suggest.best);
-		luaL_error(L, "%s: unknown option '%s'", what, name);
+			bind_misuse(L, "%s: unknown option '%s', did you mean '%s'?", what, name, suggest.best);
+		bind_misuse(L, "%s: unknown option '%s'", what, name);
 	}
 }
 
@@ -127,7 +154,7 @@ static int option(lua_State *L, int index, const char *name, int type)
 	lua_getfield(L, index, name);
 	int found = lua_type(L, -1);
 	if (found != LUA_TNIL && found != type)
-		luaL_error(L, "option '%s' must be a %s, not a %s", name, lua_typename(L, type), lua_typename(L, found));
+		bind_misuse(L, "option '%s' must be a %s, not a %s", name, lua_typename(L, type), lua_typename(L, found));
 	return found;
 }
 
@@ -143,7 +170,7 @@ double bind_number_option(lua_State *L, int index, const char *name, double fall
 {
 	double number = option(L, index, name, LUA_TNUMBER) == LUA_TNIL ? fallback : lua_tonumber(L, -1);
 	if (!(number >= 0 && number < 1e15))
-		luaL_error(L, "option '%s' must be a number from 0 on", name);
+		bind_misuse(L, "option '%s' must be a number from 0 on", name);
 	lua_pop(L, 1);
 	return number;
 }
@@ -158,7 +185,7 @@ bool bind_bool_option(lua_State *L, int index, const char *name, bool fallback)
 int bind_function(lua_State *L, int index, const char *what)
 {
 	if (!lua_isfunction(L, index))
-		return luaL_error(L, "%s takes a function, not a %s", what, luaL_typename(L, index));
+		return bind_misuse(L, "%s takes a function, not a %s", what, luaL_typename(L, index));
 	lua_pushvalue(L, index);
 	return luaL_ref(L, LUA_REGISTRYINDEX);
 }

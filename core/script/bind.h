@@ -41,6 +41,9 @@ void bind_event_push(lua_State *L, const struct notification *notification, stru
 /* An informer's handle for this script. factory is whose it is. */
 void bind_informer_push(lua_State *L, struct script_factory *factory, int options);
 
+/* Raises an error of misuse at the script's own line, whatever of the host's Lua called. Never returns. */
+int bind_misuse(lua_State *L, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* Argument checking with errors that name the option. Tables of options are closed: an unknown name is an error with the nearest known one. */
 void bind_check_options(lua_State *L, int index, const char *what, const char *const *known);
 const char *bind_string_option(lua_State *L, int index, const char *name);   /* NULL when nil; borrowed from the table */

@@ -130,7 +130,7 @@ static void check_call(lua_State *L)
 	for (size_t i = 0; i < sizeof(strings) / sizeof(*strings); i++)
 		bind_string_option(L, 1, strings[i]);
 	if (!bind_string_option(L, 1, "apiVersion") || !bind_string_option(L, 1, "kind"))
-		luaL_error(L, "a reference needs apiVersion and kind");
+		bind_misuse(L, "a reference needs apiVersion and kind");
 	bind_number_option(L, 1, "timeout", DEFAULT_TIMEOUT);
 	lua_getfield(L, 1, "query");
 	luaL_checktype(L, -1, LUA_TTABLE);
@@ -146,7 +146,7 @@ static void encode_body(lua_State *L, struct buf *scratch)
 	buf_reset(scratch);
 	lua_getfield(L, 1, "body");
 	if (!lua_isnil(L, -1) && value_encode(L, -1, scratch, &err) < 0)
-		luaL_error(L, "the object can't be sent: %s", err.message);
+		bind_misuse(L, "the object can't be sent: %s", err.message);
 	lua_pop(L, 1);
 }
 
@@ -229,9 +229,15 @@ static int l_check_options(lua_State *L)
 	return 0;
 }
 
+/* misuse(message) raises it at the script's own line. */
+static int l_misuse(lua_State *L)
+{
+	return bind_misuse(L, "%s", luaL_checkstring(L, 1));
+}
+
 static const luaL_Reg core[] = {
 	{"request", l_request}, {"default_namespace", l_default_namespace}, {"dry_run", l_dry_run}, {"check_options", l_check_options},
-	{NULL, NULL}};
+	{"misuse", l_misuse}, {NULL, NULL}};
 
 /* client.lua gets (k8s, core) and adds its functions to k8s. */
 void bind_client_open(lua_State *L)

@@ -51,7 +51,6 @@ struct state *state_new(const struct state_options *options, struct err *err)
 	struct state *state = alloc_object(&state_type, sizeof(*state));
 	state->name = alloc_string(options->name);
 	state->host = options->host; /* before the libraries: k8s.config is read from it */
-	state->time_limit = options->time_limit;
 	state->full_library = options->full_library;
 	list_init(&state->tasks);
 	buf_init(&state->scratch, 0);
@@ -67,6 +66,7 @@ struct state *state_new(const struct state_options *options, struct err *err)
 		state_free(state);
 		return NULL;
 	}
+	state->time_limit = options->time_limit; /* of the script's own code, on a slow machine too */
 	return state;
 }
 

@@ -5,7 +5,8 @@
 
 local k8s, core = ...
 
-local error, ipairs, tostring, type = error, ipairs, tostring, type
+local ipairs, tostring, type = ipairs, tostring, type
+local misuse = core.misuse -- raises at the script's own line
 
 local PATCH_TYPES = {
 	merge = "application/merge-patch+json",
@@ -18,41 +19,47 @@ local PROPAGATIONS = { Background = true, Foreground = true, Orphan = true }
 -- The API server's own default for kubectl; larger lists come in pages of this many.
 local PAGE_SIZE = 500
 
--- Errors of misuse point at the script's line: API function -> reference_of -> error.
-local function field_of(reference, name, what, level)
+local function check_type(options, name, wanted, what)
+	local value = options[name]
+	if value ~= nil and type(value) ~= wanted then
+		misuse(("%s: %s must be a %s, not %s"):format(what, name, wanted, tostring(value)))
+	end
+end
+
+local function field_of(reference, name, what)
 	local value = reference[name]
 	if value == nil and type(reference.metadata) == "table" then
 		value = reference.metadata[name]
 	end
 	if value ~= nil and (type(value) ~= "string" or value == "") then
-		error(what .. ": " .. name .. " must be a text, not " .. tostring(value), level + 1)
+		misuse(what .. ": " .. name .. " must be a text, not " .. tostring(value))
 	end
 	return value
 end
 
-local function reference_of(reference, what, level)
+local function reference_of(reference, what)
 	if type(reference) ~= "table" then
-		error(what .. " takes a table { apiVersion =, kind =, namespace =, name = }, not a " .. type(reference), level + 1)
+		misuse(what .. " takes a table { apiVersion =, kind =, namespace =, name = }, not a " .. type(reference))
 	end
 	for _, name in ipairs { "apiVersion", "kind" } do
 		if type(reference[name]) ~= "string" then
-			error(what .. ": " .. name .. " is missing", level + 1)
+			misuse(what .. ": " .. name .. " is missing")
 		end
 	end
 	return {
 		what = what,
 		apiVersion = reference.apiVersion,
 		kind = reference.kind,
-		namespace = field_of(reference, "namespace", what, level + 1) or core.default_namespace(),
-		name = field_of(reference, "name", what, level + 1),
+		namespace = field_of(reference, "namespace", what) or core.default_namespace(),
+		name = field_of(reference, "name", what),
 		query = {},
 	}
 end
 
 local function named(reference, what)
-	local call = reference_of(reference, what, 3)
+	local call = reference_of(reference, what)
 	if not call.name then
-		error(what .. ": name is missing", 3)
+		misuse(what .. ": name is missing")
 	end
 	return call
 end
@@ -65,6 +72,7 @@ local function write_options(call, options, more)
 		known[#known + 1] = name
 	end
 	core.check_options(options, call.what, known)
+	check_type(options, "field_validation", "string", call.what)
 	if options.dry_run then
 		call.query.dryRun = "All"
 	end
@@ -111,9 +119,12 @@ local function pages(call, options)
 end
 
 function k8s.list(options)
-	local call = reference_of(options, "k8s.list", 2)
+	local call = reference_of(options, "k8s.list")
 	core.check_options(options, "k8s.list",
 		{ "apiVersion", "kind", "namespace", "label_selector", "field_selector", "page_size", "timeout" })
+	check_type(options, "label_selector", "string", "k8s.list")
+	check_type(options, "field_selector", "string", "k8s.list")
+	check_type(options, "page_size", "number", "k8s.list")
 	call.method, call.name, call.timeout = "GET", nil, options.timeout
 	call.query.labelSelector = options.label_selector
 	call.query.fieldSelector = options.field_selector
@@ -121,7 +132,7 @@ function k8s.list(options)
 end
 
 function k8s.create(object, options)
-	local call = reference_of(object, "k8s.create", 2)
+	local call = reference_of(object, "k8s.create")
 	write_options(call, options)
 	call.method, call.body, call.name = "POST", object, nil
 	return core.request(call)
@@ -137,12 +148,12 @@ end
 local function patch(reference, change, options, what, subresource)
 	local call = named(reference, what)
 	if type(change) ~= "table" then
-		error(what .. " takes the patch as a table, not a " .. type(change), 3)
+		misuse(what .. " takes the patch as a table, not a " .. type(change))
 	end
 	options = write_options(call, options, { "type" })
 	call.content_type = PATCH_TYPES[options.type or "merge"]
 	if not call.content_type then
-		error(what .. ": type must be merge, json or strategic, not " .. tostring(options.type), 3)
+		misuse(what .. ": type must be merge, json or strategic, not " .. tostring(options.type))
 	end
 	call.method, call.subresource = "PATCH", subresource
 	call.body = options.type == "json" and k8s.array(change) or change
@@ -176,7 +187,7 @@ function k8s.delete(reference, options)
 	local call = named(reference, "k8s.delete")
 	options = write_options(call, options, { "propagation", "preconditions", "grace_period" })
 	if options.propagation and not PROPAGATIONS[options.propagation] then
-		error("k8s.delete: propagation must be Background, Foreground or Orphan", 2)
+		misuse "k8s.delete: propagation must be Background, Foreground or Orphan"
 	end
 	call.method = "DELETE"
 	call.body = delete_options(call, options)

@@ -120,7 +120,7 @@ describe("a barrier", function()
 		driver:advance(4.5)
 		driver.child:wait_for("waiting for 1 of 1 caches", 5)
 		list:items({}, { version = "3" })
-		driver.child:wait_for("all 1 caches have synced, after 7%.%d%d s", 5)
+		driver.child:wait_for("the cache has synced, after 7%.%d%d s", 5)
 		server:watch "3"
 	end)
 end)
@@ -160,6 +160,19 @@ describe("a factory", function()
 		end
 		table.sort(lists)
 		assert.same({ "/api/v1/namespaces/x/configmaps", "/api/v1/namespaces/x/configmaps", "/api/v1/namespaces/y/configmaps" }, lists)
+	end)
+
+	it("takes the usual projection for the same, spelled out or not", function()
+		driver:order("informer", { id = "a", apiVersion = "v1", kind = "ConfigMap" })
+		driver:order("informer", { id = "b", apiVersion = "v1", kind = "ConfigMap", drop = "metadata.managedFields" })
+		driver:order("informer", { id = "c", apiVersion = "v1", kind = "ConfigMap", drop = "" })
+		driver:order "start"
+		server:discover()
+		server:list(FIRST)
+		server:list(FIRST)
+		assert.has_error(function()
+			server.server:accept(0.2)
+		end)
 	end)
 
 	it("refuses what can be no informer", function()

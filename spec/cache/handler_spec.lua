@@ -189,4 +189,26 @@ describe("a handler", function()
 		driver:order("drain", { id = "h" })
 		assert.same({ 0, 0 }, { stats("h").depth, stats("h").age })
 	end)
+
+	it("may be freed inside its own callback, as may what it hangs on", function()
+		listen("h", { open = 1, ["end"] = 1 })
+		listen("witness", { open = 1, every = 1 })
+		driver:order("barrier", { id = "g", informers = "i", patience = 10, ["end"] = 1 })
+		driver:order("informer", { id = "doomed", apiVersion = "v1", kind = "ConfigMap", ["end"] = 1 })
+		driver:order "start"
+		server:discover()
+		server:list(FIRST):items({ object("a", 5) }, { version = "10" })
+		driver:event("synced", "witness")
+		driver:event("gate_open", "g")
+		driver:change("i", "stopped")
+	end)
+
+	it("may be freed while the program ends in the middle of a list", function()
+		listen("h", { open = 1 })
+		driver:order "start"
+		server:discover()
+		local list = server:list(FIRST)
+		list.peer:write 'HTTP/1.1 200 OK\r\ncontent-length: 900\r\n\r\n{"metadata":{"resourceVersion":"11"},"items":[{"metadata":{"name":"a"}},{"me'
+		driver:change("i", "listing page 1")
+	end)
 end)

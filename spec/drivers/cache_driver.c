@@ -5,22 +5,15 @@
  * Orders come from stdin, one a line, fields parted by tabs, until "quit" or the end of input:
  *
  *   informer  id= apiVersion= kind= resource= namespaces=a,b labels= fields= drop=a,b keep=a,b metadata=1 page_size=
- *   start                        the factory's start
- *   listen    id= informer= every=1 resync= open=1 hold=1 quiet=1
- *             hold: notifications wait until "drain"; quiet: they are only counted
- *   open      id=                opens a listener
- *   drain     id= count=         gives out so many (all when not given)
- *   forget    id=                frees a listener
- *   stats     id=                of a listener
- *   barrier   id= informers=a,b patience= timeout=
- *   late      id=   table id=    a barrier's texts
- *   report    id=                of an informer
- *   store     id=                its keys and resourceVersions, in order
- *   get       id= key=           one object
- *   index     id= name= path=    adds an index
- *   find      id= name= value=   keys by index; namespace= instead: keys of a namespace
- *   advance   seconds=           moves the clock
- *   shutdown                     the factory's shutdown
+ * end=1 end: once it has synced, it is let go of and the factory is shut down, inside its own callback start the
+ * factory's start listen    id= informer= every=1 resync= open=1 hold=1 quiet=1 end=1 hold: notifications wait until
+ * "drain"; quiet: they are only counted; end: it is freed inside its first callback open      id=                opens
+ * a listener drain     id= count=         gives out so many (all when not given) forget    id=                frees a
+ * listener stats     id=                of a listener barrier   id= informers=a,b patience= timeout= end=1 late id=
+ * table id=    a barrier's texts report    id=                of an informer store     id=                its keys and
+ * resourceVersions, in order get       id= key=           one object index     id= name= path=    adds an index find
+ * id= name= value=   keys by index; namespace= instead: keys of a namespace advance   seconds=           moves the
+ * clock shutdown                     the factory's shutdown
  *
  * Every order is answered by "ok" or "bad" once it is carried out. An informer says "change" when its state, synced,
  * attempts or numbers of requests change. */
@@ -51,12 +44,13 @@ struct watched {
 	struct informer *informer; /* a reference */
 	struct informer_observer observer;
 	char last[400];
+	bool end;
 };
 
 struct handler {
 	char *id;
 	struct listener *listener;
-	bool hold, quiet;
+	bool hold, quiet, end;
 	unsigned long adds, updates, deletes;
 	double first_at, last_at;
 	bool was_synced;
@@ -65,6 +59,7 @@ struct handler {
 struct gate {
 	char *id;
 	struct barrier *barrier;
+	bool end;
 };
 
 static struct loop *loop;
@@ -183,6 +178,21 @@ static void add_report(const struct informer_report *report)
 	add_number("skipped", (double)report->skipped);
 }
 
+static void free_watched(struct watched *watched)
+{
+	informer_unobserve(&watched->observer);
+	informer_unref(watched->informer);
+	alloc_free(watched->id);
+	alloc_free(watched);
+}
+
+static void end_watched(struct watched *watched)
+{
+	strmap_remove(&informers, watched->id, strlen(watched->id));
+	free_watched(watched);
+	factory_shutdown(factory);
+}
+
 static void on_change(void *data)
 {
 	struct watched *watched = data;
@@ -197,6 +207,8 @@ static void on_change(void *data)
 	begin_event("change", watched->id);
 	add_report(&report);
 	end_event();
+	if (watched->end && report.synced)
+		end_watched(watched);
 }
 
 /* The parts of "a,b", in place. */
@@ -248,6 +260,7 @@ static bool do_informer(const struct order *order)
 	struct watched *watched = alloc_zero(sizeof(*watched));
 	watched->id = alloc_string(field(order, "id"));
 	watched->informer = informer_ref(informer);
+	watched->end = number(order, "end") != 0;
 	watched->observer.on_change = on_change;
 	watched->observer.data = watched;
 	informer_observe(informer, &watched->observer);
@@ -304,11 +317,22 @@ static void drain(struct handler *handler, double most)
 	}
 }
 
+static void free_handler(struct handler *handler)
+{
+	listener_free(handler->listener);
+	alloc_free(handler->id);
+	alloc_free(handler);
+}
+
 static void on_ready(void *data)
 {
 	struct handler *handler = data;
-	if (!handler->hold)
+	if (handler->end) {
+		strmap_remove(&handlers, handler->id, strlen(handler->id));
+		free_handler(handler);
+	} else if (!handler->hold) {
 		drain(handler, 1e18);
+	}
 }
 
 static bool do_listen(const struct order *order)
@@ -321,6 +345,7 @@ static bool do_listen(const struct order *order)
 	handler->id = alloc_string(field(order, "id"));
 	handler->hold = number(order, "hold") != 0;
 	handler->quiet = number(order, "quiet") != 0;
+	handler->end = number(order, "end") != 0;
 	handler->listener = listener_new(watched->informer, &(struct listener_options){
 								.every_event = number(order, "every") != 0,
 								.resync = number(order, "resync"),
@@ -347,13 +372,6 @@ static bool do_drain(const struct order *order)
 	if (handler)
 		drain(handler, field(order, "count") ? number(order, "count") : 1e18);
 	return handler != NULL;
-}
-
-static void free_handler(struct handler *handler)
-{
-	listener_free(handler->listener);
-	alloc_free(handler->id);
-	alloc_free(handler);
 }
 
 static bool do_forget(const struct order *order)
@@ -383,11 +401,22 @@ static bool do_stats(const struct order *order)
 	return true;
 }
 
+static void free_gate(struct gate *gate)
+{
+	barrier_free(gate->barrier);
+	alloc_free(gate->id);
+	alloc_free(gate);
+}
+
 static void on_gate(void *data, enum barrier_outcome outcome)
 {
 	struct gate *gate = data;
 	begin_event(outcome == BARRIER_OPEN ? "gate_open" : "gate_late", gate->id);
 	end_event();
+	if (!gate->end)
+		return;
+	strmap_remove(&gates, gate->id, strlen(gate->id));
+	free_gate(gate);
 }
 
 static bool do_barrier(const struct order *order)
@@ -395,6 +424,7 @@ static bool do_barrier(const struct order *order)
 	struct gate *gate = alloc_zero(sizeof(*gate));
 	size_t count;
 	gate->id = alloc_string(field(order, "id"));
+	gate->end = number(order, "end") != 0;
 	gate->barrier = barrier_new(loop, &(struct barrier_options){
 					      .patience = number(order, "patience"),
 					      .timeout = number(order, "timeout"),
@@ -554,21 +584,6 @@ static bool do_shutdown(const struct order *order)
 	(void)order;
 	factory_shutdown(factory);
 	return true;
-}
-
-static void free_watched(struct watched *watched)
-{
-	informer_unobserve(&watched->observer);
-	informer_unref(watched->informer);
-	alloc_free(watched->id);
-	alloc_free(watched);
-}
-
-static void free_gate(struct gate *gate)
-{
-	barrier_free(gate->barrier);
-	alloc_free(gate->id);
-	alloc_free(gate);
 }
 
 static bool do_quit(const struct order *order)

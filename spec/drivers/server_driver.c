@@ -27,11 +27,13 @@ static void make_where(void *data, query_fn query, void *request, struct server_
 	say_thread(&answer->body);
 }
 
-/* Keeps the loop for that long. */
+/* Keeps the loop for that long, and prints when that begins. */
 static void make_block(void *data, query_fn query, void *request, struct server_answer *answer)
 {
 	(void)data;
 	const char *seconds = query(request, "seconds");
+	printf("blocking\n");
+	fflush(stdout);
 	usleep((useconds_t)(atof(seconds ? seconds : "1") * 1e6));
 	say_thread(&answer->body);
 }
@@ -92,7 +94,7 @@ int main(int argc, char **argv)
 	loop_run(loop);
 	double before = clock_now();
 	server_free(server);
-	printf("ended within %s\n", clock_now() - before < 0.6 ? "0.6 s" : "more");
+	printf("ended within %s\n", clock_now() - before < 0.9 ? "0.9 s" : "more");
 	loop_free(loop);
 	return alloc_live(stderr) ? 1 : 0;
 }

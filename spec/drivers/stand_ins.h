@@ -60,12 +60,23 @@ FILE *fopen64(const char *restrict path, const char *restrict mode)
 	return stand_in_open("fopen64", path, mode);
 }
 
-int stat(const char *restrict path, struct stat *restrict result)
+static int stand_in_stat(const char *symbol, const char *path, struct stat *result)
 {
 	char room[4096];
 	int (*next)(const char *, struct stat *);
-	*(void **)&next = dlsym(RTLD_NEXT, "stat");
+	*(void **)&next = dlsym(RTLD_NEXT, symbol);
 	return next(stand_in_path(path, room, sizeof(room)), result);
+}
+
+int stat(const char *restrict path, struct stat *restrict result)
+{
+	return stand_in_stat("stat", path, result);
+}
+
+/* Which of the two OpenSSL uses depends on its version. */
+int lstat(const char *restrict path, struct stat *restrict result)
+{
+	return stand_in_stat("lstat", path, result);
 }
 
 #endif

@@ -112,7 +112,8 @@ describe("a request", function()
 		it("of a dry run says so in the body of a delete too, which is all that the server reads then", function()
 			start { dry_run = true }
 			local bodies = {
-				["{}"] = '{"dryRun":["All"]}', [' {"a":{}}\n'] = '{"dryRun":["All"],"a":{}}', ['{"dryRun":["All"]}'] = '{"dryRun":["All"]}',
+				["{}"] = '{"dryRun":["All"]}', [' {"a":{}}\n'] = '{"a":{},"dryRun":["All"]}',
+				['{"dryRun":null}'] = '{"dryRun":null,"dryRun":["All"]}', ['{"dryRun":["All"]}'] = '{"dryRun":["All"]}',
 				["{"] = "{", [""] = "",
 			}
 			for given, expected in pairs(bodies) do

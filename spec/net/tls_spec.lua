@@ -197,4 +197,15 @@ describe("TLS", function()
 		assert.equal("refused", done.failure)
 		assert.matches("certificate", done.message)
 	end)
+
+	it("asks nobody for the passphrase of an encrypted key", function()
+		begin()
+		local key = files.folder() .. "/encrypted.key"
+		files.output_of { "openssl", "pkey", "-in", server.key, "-aes256", "-passout", "pass:secret", "-out", key }
+		driver:order("tls", { name = "t", ca = server.ca, cert = server.cert, key = key })
+		local done = fetch("/ok", "t")
+		assert.equal("refused", done.failure)
+		assert.matches("key", done.message)
+		assert.is_true(done.took < 5)
+	end)
 end)

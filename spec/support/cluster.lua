@@ -83,6 +83,8 @@ local function quoted(text)
 	return '"' .. text:gsub('[\\"]', "\\%0"):gsub("\n", "\\n") .. '"'
 end
 
+local LONGEST_LINE = 50000 -- half of what curl takes there
+
 -- One request as lines of such a file.
 local function request_lines(with, request, out)
 	local method, path, body = unpack(request)
@@ -99,7 +101,8 @@ local function request_lines(with, request, out)
 	if with.token then add("header", "Authorization: Bearer " .. with.token) end
 	if body then
 		add("header", "Content-Type: " .. (method == "PATCH" and "application/merge-patch+json" or "application/json"))
-		add("data-binary", type(body) == "table" and cjson.encode(body) or body)
+		local text = type(body) == "table" and cjson.encode(body) or body
+		add("data-binary", #text < LONGEST_LINE and text or "@" .. files.write(("%s/body-%d"):format(with.folder, #out), text))
 	end
 end
 
@@ -215,13 +218,16 @@ local function open(folder, flags)
 		leftovers[#leftovers + 1] = path .. "/" .. object.metadata.name
 	end
 
-	--- The service account controller has made the namespace's default account when this returns.
+	--- The service account controller has made the namespace's default account when this returns; but not in a second cluster, whose
+	--- controllers come back late after a stop of the API server.
 	function cluster.namespace()
 		local name = random_name()
 		make("/api/v1/namespaces", { apiVersion = "v1", kind = "Namespace", metadata = { name = name } })
-		await(20, "the default service account of " .. name, function()
-			return cluster.curl("GET", "/api/v1/namespaces/" .. name .. "/serviceaccounts/default") == 200
-		end)
+		if not folder then
+			await(20, "the default service account of " .. name, function()
+				return cluster.curl("GET", "/api/v1/namespaces/" .. name .. "/serviceaccounts/default") == 200
+			end)
+		end
 		return name
 	end
 

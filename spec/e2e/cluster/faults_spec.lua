@@ -176,7 +176,7 @@ describe("an error in a handler", function()
 		local line = run:log_line "add handler failed"
 		for _, part in ipairs {
 			" ERROR ", "script=script", "namespace=" .. namespace, "name=kube-root-ca.crt", "script.lua:3: attempt to index field 'missing'",
-			"in function 'check' <- ", "script.lua:6: in function <", "informer=", "v1/ConfigMap " .. namespace,
+			" <- ", "script.lua:6: in function <", "informer=", "v1/ConfigMap " .. namespace,
 		} do
 			contains(line, part)
 		end

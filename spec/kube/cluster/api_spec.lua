@@ -440,7 +440,8 @@ describe("the API client and a real API server", function()
 			assert.equal("a", done.body.metadata.name)
 			assert.equal(404, (cluster.curl("GET", config_maps(namespace) .. "/a")))
 			cluster.curl("POST", config_maps(namespace), object("v1", "ConfigMap", "kept"))
-			for _, body in ipairs { "", '{"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Background"}' } do
+			local options = '{"kind":"DeleteOptions","apiVersion":"v1",'
+			for _, body in ipairs { "", options .. '"dryRun":null}', options .. '"propagationPolicy":"Background"}' } do
 				done = driver:request { method = "DELETE", path = config_maps(namespace) .. "/kept", body = body }
 				assert.is_nil(done.err)
 				assert.equal(200, (cluster.curl("GET", config_maps(namespace) .. "/kept")))
