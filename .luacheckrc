@@ -7,7 +7,7 @@ exclude_files = { "build", ".cache" }
 ignore = { "212" }
 
 -- These replace what scripts would otherwise get from Lua.
-files["lua/perilune/guard.lua"] = { globals = { "pcall", "xpcall", "coroutine", "string" } }
+files["lua/perilune/guard.lua"] = { globals = { "pcall", "xpcall", "load", "coroutine", "string" } }
 files["lua/perilune/globals.lua"] = { globals = { "package", "require", "print", "os" } }
 files["lua/perilune/specs.lua"] = { globals = { "arg", "os" } }
 

@@ -88,18 +88,18 @@ static void append_readable(struct buf *line, const char *text, bool quoted)
 	}
 }
 
-/* Bare where a value is one plain word, else in quotes. */
-static void append_value(struct buf *line, const char *value)
+/* Bare where it is one plain word, else in quotes. */
+static void append_word(struct buf *line, const char *text)
 {
-	bool bare = *value != '\0';
-	for (const unsigned char *at = (const unsigned char *)value; *at && bare; at++)
+	bool bare = *text != '\0';
+	for (const unsigned char *at = (const unsigned char *)text; *at && bare; at++)
 		bare = *at > ' ' && *at < 0x7F && *at != '"' && *at != '=' && *at != '\\';
 	if (bare) {
-		buf_append_text(line, value);
+		buf_append_text(line, text);
 		return;
 	}
 	buf_append_char(line, '"');
-	append_readable(line, value, true);
+	append_readable(line, text, true);
 	buf_append_char(line, '"');
 }
 
@@ -111,8 +111,10 @@ static void append_text_line(struct buf *line, enum log_level level, const char 
 	for (; fields && fields->key; fields++) {
 		if (!fields->value)
 			continue;
-		buf_append_format(line, " %s=", fields->key);
-		append_value(line, fields->value);
+		buf_append_char(line, ' ');
+		append_word(line, fields->key);
+		buf_append_char(line, '=');
+		append_word(line, fields->value);
 	}
 }
 

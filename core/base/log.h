@@ -1,7 +1,7 @@
 /* log: one line for each message on stderr, as text for people or JSON for programs.
  *
  * Text: "2030-01-02T03:04:05.678Z INFO  message key=value …"; JSON keys: time, level, msg, then the fields in order.
- * A newline or control character in a value never starts a line of its own. Written with one write(2) a line. */
+ * A newline or control character in a key or value never starts a line of its own. Written with one write(2) a line. */
 #ifndef PERILUNE_BASE_LOG_H
 #define PERILUNE_BASE_LOG_H
 

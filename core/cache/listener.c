@@ -14,7 +14,6 @@ ALLOC_TYPE(listener_type, "listener");
 /* One waiting notification. */
 struct entry {
 	struct list node;
-	struct entry *before; /* of an add: the delete of the same key that waits in front of it; else NULL */
 	struct notification notification;
 	double since;
 };
@@ -25,7 +24,8 @@ struct listener {
 	struct list node; /* in the informer's list, once opened */
 	struct list entries;
 	size_t depth;
-	struct keymap last; /* the last waiting entry of each key; empty where every event is asked for */
+	struct keymap
+	    last; /* what an arriving notification of the key is merged with; empty where every event is asked for */
 	bool opened;
 	bool told;             /* on_ready was, or will be, called, and listener_pop has not found it empty since */
 	size_t initial;        /* initial adds that wait or are being handled */
@@ -98,14 +98,13 @@ static void tell_ready(struct listener *listener)
 	loop_post(informer_loop(listener->informer), &listener->ready);
 }
 
-static void push(struct listener *listener, const struct notification *notification, struct entry *before)
+static void push(struct listener *listener, const struct notification *notification)
 {
 	struct entry *entry = alloc_zero(sizeof(*entry));
 	entry->notification = *notification;
 	object_ref(notification->object);
 	if (notification->old)
 		object_ref(notification->old);
-	entry->before = before;
 	entry->since = clock_now();
 	list_add_tail(&listener->entries, &entry->node);
 	listener->depth++;
@@ -116,15 +115,13 @@ static void push(struct listener *listener, const struct notification *notificat
 	tell_ready(listener);
 }
 
-/* An add and its delete: nobody has heard of the object, so nobody needs to. A delete that waited before both stays. */
+/* An add and its delete: nobody has heard of the object, so nobody needs to. A delete that waits before both stays, and
+ * is no longer the last: what comes next can only be an add, which is not merged with it. */
 static void cancel_add(struct listener *listener, struct entry *entry)
 {
 	size_t length;
 	const char *key = last_key(entry, &length);
-	if (entry->before)
-		keymap_put(&listener->last, entry->before);
-	else
-		keymap_remove(&listener->last, key, length);
+	keymap_remove(&listener->last, key, length);
 	list_remove(&entry->node);
 	listener->depth--;
 	listener->initial -= entry->notification.initial;
@@ -176,7 +173,7 @@ static void merge(struct listener *listener, struct entry *entry, const struct n
 			update_waiting(listener, entry, arrived);
 		break;
 	case NOTIFY_DELETE:
-		push(listener, arrived, entry);
+		push(listener, arrived);
 		break;
 	}
 }
@@ -189,13 +186,13 @@ void listener_notify(struct listener *listener, const struct notification *notif
 	if (entry)
 		merge(listener, entry, notification);
 	else
-		push(listener, notification, NULL);
+		push(listener, notification);
 }
 
 static bool push_initial(void *data, struct object *object)
 {
 	struct notification notification = {.type = NOTIFY_ADD, .object = object, .initial = true};
-	push(data, &notification, NULL);
+	push(data, &notification);
 	return true;
 }
 
@@ -235,16 +232,13 @@ static void on_resync(void *data)
 	loop_timer_start(informer_loop(informer), &listener->resync, resync_period(listener));
 }
 
-/* The entry is no longer the last of its key, or no longer before the one that is. */
+/* What was popped is not merged with. */
 static void forget(struct listener *listener, const struct entry *entry)
 {
 	size_t length;
 	const char *key = last_key(entry, &length);
-	struct entry *last = keymap_get(&listener->last, key, length);
-	if (last == entry)
+	if (keymap_get(&listener->last, key, length) == entry)
 		keymap_remove(&listener->last, key, length);
-	else if (last && last->before == entry)
-		last->before = NULL;
 }
 
 bool listener_pop(struct listener *listener, struct notification *out)

@@ -19,6 +19,25 @@ static int read_path(const char *text, struct json_path **out, struct err *err)
 	return err_set(err, "", "path \"%s\": only keys can be dropped or kept, no [n] or [*]", text);
 }
 
+/* What the cache tells objects apart by, and a script has to find in each. */
+static bool is_identity(const char *text)
+{
+	static const char *const needed[] = {"metadata", "metadata.name", "metadata.namespace", "metadata.uid",
+					     "metadata.resourceVersion"};
+	for (size_t i = 0; i < sizeof(needed) / sizeof(*needed); i++)
+		if (!strcmp(text, needed[i]))
+			return true;
+	return false;
+}
+
+static int check_drop(const char *const *texts, size_t count, struct err *err)
+{
+	for (size_t i = 0; i < count; i++)
+		if (is_identity(texts[i]))
+			return err_set(err, "", "path \"%s\" can't be dropped: it says which object this is", texts[i]);
+	return 0;
+}
+
 static int read_paths(const char *const *texts, size_t count, struct json_path **out, size_t *out_count,
 		      struct err *err)
 {
@@ -36,6 +55,8 @@ int projection_init(struct projection *projection, const char *const *drop, size
 	*projection = (struct projection){.metadata_only = metadata_only};
 	if (drop_count && keep)
 		return err_set(err, "", "drop and keep exclude each other");
+	if (check_drop(drop, drop_count, err))
+		return -1;
 	projection->drop = alloc_zero((drop_count + REPLACED) * sizeof(*projection->drop));
 	int failed = read_paths(drop, drop_count, projection->drop, &projection->drop_count, err);
 	if (!failed && keep) {

@@ -119,10 +119,15 @@ static void on_timer(void *data)
 	reflector_changed(reflector);
 }
 
+static struct backoff *backoff_for(struct reflector *reflector, const struct err *err)
+{
+	return err->code == 410 ? &reflector->expired : &reflector->backoff;
+}
+
 static void speak(struct reflector *reflector, const char *what, double wait)
 {
 	const struct reflector_options *options = &reflector->options;
-	if (!backoff_speaks(&reflector->backoff))
+	if (!backoff_speaks(backoff_for(reflector, &reflector->err)))
 		return;
 	reflector->spoke = true;
 	char kind[330], attempt[16];
@@ -165,7 +170,7 @@ static double choose_wait(struct reflector *reflector, enum move move, const str
 		backoff_told(&reflector->backoff, err->retry_after);
 		return err->retry_after;
 	}
-	double wait = backoff_next(&reflector->backoff);
+	double wait = backoff_next(backoff_for(reflector, err));
 	return err->code == 401 || err->code == 403 ? fmin(wait, LONGEST_FORBIDDEN) : wait;
 }
 

@@ -39,11 +39,12 @@ struct listing {
 /* The stream under way. */
 struct watching {
 	struct frame *frame;
-	bool opened;      /* it was answered with success */
-	double opened_at; /* clock_now's scale */
-	unsigned long events;
-	bool refused;   /* by an ERROR event */
-	enum move move; /* if so: what comes next */
+	bool opened;          /* it was answered with success */
+	double opened_at;     /* clock_now's scale */
+	unsigned long events; /* objects taken; bookmarks are none */
+	bool moved;           /* the resourceVersion has moved, or was confirmed */
+	bool refused;         /* by an ERROR event */
+	enum move move;       /* if so: what comes next */
 };
 
 /* At any time one of these holds: request is set; timer is active (WAITING); state is STOPPED. */
@@ -60,6 +61,9 @@ struct reflector {
 	struct loop_timer timer;
 	double next_try;
 	struct backoff backoff;
+	/* Of 410s alone: a server that is back from a fall has a young watch cache and refuses every version once. The
+	 * waits that grew while it was away say nothing about that. */
+	struct backoff expired;
 	bool spoke; /* the log knows of trouble and not yet of its end */
 
 	char version[VERSION_SIZE]; /* the last seen; "" before */

@@ -119,7 +119,8 @@ static int on_event(void *data, const struct frame_event *event, struct err *err
 		take_bookmark(reflector, &meta);
 	else if (take_object(reflector, event, &meta, err))
 		return -1;
-	reflector->watch.events++;
+	reflector->watch.events += event->type != FRAME_BOOKMARK;
+	reflector->watch.moved = true;
 	return 0;
 }
 
@@ -144,7 +145,7 @@ static void on_head(void *data, const struct http_head *head)
 /* What can't be read is asked for again from the version before it; where that has not helped, all is. */
 static enum move move_after_garbage(const struct watching *watch)
 {
-	return watch->events ? MOVE_WATCH_LATER : MOVE_LIST_LATER;
+	return watch->moved ? MOVE_WATCH_LATER : MOVE_LIST_LATER;
 }
 
 static void on_chunk(void *data, const char *bytes, size_t length)

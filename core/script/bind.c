@@ -131,10 +131,11 @@ int bind_misuse(lua_State *L, const char *format, ...)
 
 void bind_check_options(lua_State *L, int index, const char *what, const char *const *known)
 {
-	luaL_checktype(L, index, LUA_TTABLE);
+	if (!lua_istable(L, index))
+		bind_misuse(L, "%s takes a table of options, not a %s", what, luaL_typename(L, index));
 	for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1)) {
 		if (lua_type(L, -2) != LUA_TSTRING)
-			bind_misuse(L, "%s: options have names, such as %s = …", what, known[0]);
+			bind_misuse(L, "%s: options have names; this table has a %s for one", what, luaL_typename(L, -2));
 		const char *name = lua_tostring(L, -2);
 		struct suggest suggest;
 		suggest_init(&suggest, name);
@@ -149,21 +150,61 @@ void bind_check_options(lua_State *L, int index, const char *what, const char *c
 	}
 }
 
+/* Raw: a metatable could answer with texts that nothing keeps alive, and bind_check_options does not see them. */
+static int push_option(lua_State *L, int index, const char *name)
+{
+	lua_pushstring(L, name);
+	lua_rawget(L, index);
+	return lua_type(L, -1);
+}
+
 static int option(lua_State *L, int index, const char *name, int type)
 {
-	lua_getfield(L, index, name);
-	int found = lua_type(L, -1);
+	int found = push_option(L, index, name);
 	if (found != LUA_TNIL && found != type)
 		bind_misuse(L, "option '%s' must be a %s, not a %s", name, lua_typename(L, type), lua_typename(L, found));
 	return found;
 }
 
+const char *bind_text(lua_State *L, int index, const char *name)
+{
+	size_t length;
+	if (lua_type(L, index) != LUA_TSTRING)
+		return NULL;
+	const char *text = lua_tolstring(L, index, &length);
+	if (strlen(text) != length)
+		bind_misuse(L, "'%s' holds a NUL character", name);
+	return text;
+}
+
 const char *bind_string_option(lua_State *L, int index, const char *name)
 {
 	option(L, index, name, LUA_TSTRING);
-	const char *text = lua_tostring(L, -1);
+	const char *text = bind_text(L, -1, name);
 	lua_pop(L, 1);
 	return text;
+}
+
+const char *const *bind_strings_option(lua_State *L, int index, const char *name, size_t *count)
+{
+	*count = 0;
+	int type = push_option(L, index, name), list = lua_gettop(L);
+	if (type == LUA_TNIL)
+		return NULL;
+	size_t length = type == LUA_TTABLE ? lua_objlen(L, list) : 1;
+	const char **texts = lua_newuserdata(L, (length + 1) * sizeof(*texts));
+	for (; *count < length; ++*count) {
+		if (type == LUA_TTABLE)
+			lua_rawgeti(L, list, (int)*count + 1);
+		else
+			lua_pushvalue(L, list);
+		texts[*count] = bind_text(L, -1, name);
+		if (!texts[*count])
+			bind_misuse(L, "option '%s' must be a string or a list of strings", name);
+		lua_pop(L, 1);
+	}
+	texts[length] = NULL;
+	return texts;
 }
 
 double bind_number_option(lua_State *L, int index, const char *name, double fallback)

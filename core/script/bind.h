@@ -19,6 +19,8 @@ void bind_time_open(lua_State *L);
 void bind_client_open(lua_State *L);
 void bind_informer_open(lua_State *L);
 void bind_factory_open(lua_State *L);
+/* Each wait_for_cache_sync under way, of factory or of all (NULL), returns with what there is: nothing more will come. */
+void bind_factory_end_waits(struct script *script, const struct script_factory *factory);
 void bind_event_open(lua_State *L);
 
 /* The err table of the API contract; causes: an array slice or .data NULL. Pushes one value. */
@@ -44,9 +46,14 @@ void bind_informer_push(lua_State *L, struct script_factory *factory, int option
 /* Raises an error of misuse at the script's own line, whatever of the host's Lua called. Never returns. */
 int bind_misuse(lua_State *L, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Argument checking with errors that name the option. Tables of options are closed: an unknown name is an error with the nearest known one. */
+/* Argument checking with errors that name the option. Tables of options are closed: an unknown name is an error with the nearest known one. They are read
+ * raw. index is positive. */
 void bind_check_options(lua_State *L, int index, const char *what, const char *const *known);
 const char *bind_string_option(lua_State *L, int index, const char *name);   /* NULL when nil; borrowed from the table */
+/* One string or a list of them: borrowed from the table, in an array that stays on the stack; NULL when nil. */
+const char *const *bind_strings_option(lua_State *L, int index, const char *name, size_t *count);
+/* The string at index, borrowed; NULL where it is none. One with a NUL in it is misuse, as C would cut it there. */
+const char *bind_text(lua_State *L, int index, const char *name);
 double bind_number_option(lua_State *L, int index, const char *name, double fallback);
 bool bind_bool_option(lua_State *L, int index, const char *name, bool fallback);
 /* Registers a userdata type with these methods; other names on it are errors. gc and to_string may be NULL. */

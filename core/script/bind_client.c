@@ -135,8 +135,8 @@ static void check_call(lua_State *L)
 	lua_getfield(L, 1, "query");
 	luaL_checktype(L, -1, LUA_TTABLE);
 	for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1))
-		if (lua_type(L, -2) != LUA_TSTRING || lua_type(L, -1) != LUA_TSTRING)
-			luaL_error(L, "query: names and values are strings");
+		if (!bind_text(L, -2, "query") || !bind_text(L, -1, lua_tostring(L, -2)))
+			bind_misuse(L, "query: names and values are strings");
 	lua_pop(L, 1);
 }
 
@@ -206,14 +206,6 @@ static int l_default_namespace(lua_State *L)
 	return 1;
 }
 
-/* dry_run(apiVersion): whether --dry-run holds for such an object. Leases are exempt, as in kube/request. */
-static int l_dry_run(lua_State *L)
-{
-	bool lease = strncmp(luaL_checkstring(L, 1), "coordination.k8s.io/", 20) == 0;
-	lua_pushboolean(L, host_get_options(state_of(L)->host)->dry_run && !lease);
-	return 1;
-}
-
 /* check_options(table, what, { known, ... }): raises for an unknown name, at the caller of the API function. */
 static int l_check_options(lua_State *L)
 {
@@ -235,9 +227,21 @@ static int l_misuse(lua_State *L)
 	return bind_misuse(L, "%s", luaL_checkstring(L, 1));
 }
 
-static const luaL_Reg core[] = {
-	{"request", l_request}, {"default_namespace", l_default_namespace}, {"dry_run", l_dry_run}, {"check_options", l_check_options},
-	{"misuse", l_misuse}, {NULL, NULL}};
+/* err(reason, message): what an API call returns for an answer that is none. */
+static int l_err(lua_State *L)
+{
+	struct err err;
+	err_set(&err, luaL_checkstring(L, 1), "%s", luaL_checkstring(L, 2));
+	bind_err_push(L, &err, (struct json_slice){NULL, 0});
+	return 1;
+}
+
+static const luaL_Reg core[] = {{"request", l_request},
+				{"default_namespace", l_default_namespace},
+				{"check_options", l_check_options},
+				{"misuse", l_misuse},
+				{"err", l_err},
+				{NULL, NULL}};
 
 /* client.lua gets (k8s, core) and adds its functions to k8s. */
 void bind_client_open(lua_State *L)

@@ -128,7 +128,7 @@ static int l_index(lua_State *L)
 	else if (strcmp(name, "old") == 0)
 		return push_old(L, event);
 	else
-		return luaL_error(L, "an event has no '%s': it has type, initial, old, resync and final_state_unknown", name);
+		return bind_misuse(L, "an event has no '%s': it has type, initial, old, resync and final_state_unknown", name);
 	return 1;
 }
 

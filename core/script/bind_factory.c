@@ -13,6 +13,9 @@
 
 ALLOC_TYPE(wait_type, "cache sync wait");
 
+/* Of a wait that begins while the program stops, in seconds: what has synced is told, what has not is not waited for. */
+#define AT_ONCE 0.001
+
 static struct script_factory *check_factory(lua_State *L)
 {
 	return *(struct script_factory **)luaL_checkudata(L, 1, FACTORY_TYPE);
@@ -20,32 +23,12 @@ static struct script_factory *check_factory(lua_State *L)
 
 /* --- making --- */
 
-static void read_drop(lua_State *L, struct script_factory *factory)
+static char **copy_texts(const char *const *texts, size_t count)
 {
-	lua_getfield(L, 1, "drop");
-	size_t count = lua_istable(L, -1) ? lua_objlen(L, -1) : 0;
-	if (lua_istable(L, -1))
-		factory->drop = alloc_zero((count + 1) * sizeof(char *));
-	for (size_t i = 0; i < count; i++) {
-		lua_rawgeti(L, -1, (int)i + 1);
-		factory->drop[i] = alloc_string(lua_tostring(L, -1));
-		lua_pop(L, 1);
-	}
-	lua_pop(L, 1);
-}
-
-static void check_drop(lua_State *L)
-{
-	lua_getfield(L, 1, "drop");
-	if (!lua_isnil(L, -1))
-		luaL_checktype(L, -1, LUA_TTABLE);
-	for (int i = 1; lua_istable(L, -1) && i <= (int)lua_objlen(L, -1); i++) {
-		lua_rawgeti(L, -1, i);
-		if (lua_type(L, -1) != LUA_TSTRING)
-			luaL_error(L, "k8s.factory: drop is a list of paths");
-		lua_pop(L, 1);
-	}
-	lua_pop(L, 1);
+	char **copies = texts ? alloc_zero((count + 1) * sizeof(*copies)) : NULL;
+	for (size_t i = 0; i < count; i++)
+		copies[i] = alloc_string(texts[i]);
+	return copies;
 }
 
 /* k8s.factory { namespace =, label_selector =, field_selector =, drop =, resync = } */
@@ -62,7 +45,8 @@ static int l_factory(lua_State *L)
 	const char *label_selector = bind_string_option(L, 1, "label_selector");
 	const char *field_selector = bind_string_option(L, 1, "field_selector");
 	double resync = bind_number_option(L, 1, "resync", 0);
-	check_drop(L);
+	size_t drop_count;
+	const char *const *drop = bind_strings_option(L, 1, "drop", &drop_count);
 	struct script_factory **place = lua_newuserdata(L, sizeof(struct script_factory *));
 	luaL_getmetatable(L, FACTORY_TYPE);
 	lua_setmetatable(L, -2);
@@ -72,7 +56,7 @@ static int l_factory(lua_State *L)
 	factory->label_selector = alloc_string(label_selector);
 	factory->field_selector = alloc_string(field_selector);
 	factory->resync = resync;
-	read_drop(L, factory);
+	factory->drop = copy_texts(drop, drop_count);
 	return 1;
 }
 
@@ -91,7 +75,7 @@ static void need_cluster(lua_State *L)
 {
 	struct host *host = state_of(L)->host;
 	if (!host_cluster(host))
-		luaL_error(L, "factory:start: %s", host_get_options(host)->no_config.message);
+		bind_misuse(L, "factory:start: %s", host_get_options(host)->no_config.message);
 }
 
 static int l_start(lua_State *L)
@@ -114,14 +98,18 @@ static int l_shutdown(lua_State *L)
 /* --- wait_for_cache_sync --- */
 
 struct wait {
+	struct list node; /* in script->waits */
 	struct task *task;
 	struct script_factory *factory;
 	struct barrier *barrier;
+	struct loop_job end; /* given up: the script is told what there is */
 };
 
 static void free_wait(void *data)
 {
 	struct wait *wait = data;
+	list_remove(&wait->node);
+	loop_job_cancel(&wait->end);
 	barrier_free(wait->barrier);
 	alloc_object_free(&wait_type, wait);
 }
@@ -196,8 +184,27 @@ static void on_done(void *data, enum barrier_outcome outcome)
 	struct wait *wait = data;
 	struct script *script = wait->factory->script;
 	struct task *task = wait->task;
+	list_remove(&wait->node);
+	loop_job_cancel(&wait->end);
 	loop_free_later(script->loop, free_wait, wait);
 	task_wake(task, push_result, wait);
+}
+
+static void run_end(void *data)
+{
+	struct wait *wait = data;
+	list_remove(&wait->node);
+	task_wake(wait->task, push_result, wait);
+	free_wait(wait);
+}
+
+void bind_factory_end_waits(struct script *script, const struct script_factory *factory)
+{
+	LIST_EACH (&script->waits, node) {
+		struct wait *wait = LIST_ENTRY(node, struct wait, node);
+		if (!factory || wait->factory == factory)
+			loop_post(script->loop, &wait->end);
+	}
 }
 
 static void add_started(void *data, struct informer *informer)
@@ -219,6 +226,10 @@ static int l_wait_for_cache_sync(lua_State *L)
 	struct wait *wait = alloc_object(&wait_type, sizeof(*wait));
 	wait->task = task;
 	wait->factory = factory;
+	loop_job_init(&wait->end, run_end, wait);
+	list_add_tail(&factory->script->waits, &wait->node);
+	if (factory->script->ending)
+		timeout = AT_ONCE;
 	struct barrier_options options = {.timeout = timeout, .on_done = on_done, .data = wait};
 	wait->barrier = barrier_new(factory->script->loop, &options);
 	if (!factory_is_shut_down(factory->factory))

@@ -1,5 +1,7 @@
 /* bind_informer: k8s.informer, the informer's handle and the registration that add_event_handler returns. */
 #include <lauxlib.h>
+#include <limits.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -35,34 +37,6 @@ static struct script *script_of(lua_State *L)
 
 /* --- options to a spec --- */
 
-/* The strings at option name (one, or a list) as an array in memory that Lua owns and that stays on the stack. */
-static const char *const *string_list(lua_State *L, int index, const char *name, size_t *count)
-{
-	*count = 0;
-	lua_getfield(L, index, name);
-	if (lua_isnil(L, -1))
-		return NULL;
-	bool single = lua_type(L, -1) == LUA_TSTRING;
-	if (!single && !lua_istable(L, -1))
-		luaL_error(L, "option '%s' must be a string or a list of strings", name);
-	size_t length = single ? 1 : lua_objlen(L, -1);
-	int list = lua_gettop(L);
-	const char **strings = lua_newuserdata(L, (length + 1) * sizeof(*strings));
-	for (size_t i = 0; i < length; i++) {
-		if (single)
-			lua_pushvalue(L, list);
-		else
-			lua_rawgeti(L, list, (int)i + 1);
-		if (lua_type(L, -1) != LUA_TSTRING)
-			luaL_error(L, "option '%s' must be a string or a list of strings", name);
-		strings[i] = lua_tostring(L, -1); /* kept alive by the list in the options */
-		lua_pop(L, 1);
-	}
-	strings[length] = NULL;
-	*count = length;
-	return strings;
-}
-
 static void read_spec(lua_State *L, int index, const struct script_factory *factory, struct informer_spec *spec)
 {
 	static const char *const known[] = {"apiVersion",     "kind", "resource", "namespace", "label_selector", "field_selector",
@@ -74,8 +48,8 @@ static void read_spec(lua_State *L, int index, const struct script_factory *fact
 	spec->kind = bind_string_option(L, index, "kind");
 	spec->resource = bind_string_option(L, index, "resource");
 	if (!spec->api_version || (!spec->kind && !spec->resource))
-		luaL_error(L, "informer: apiVersion and kind (or resource) are needed, such as { apiVersion = \"v1\", kind = \"Pod\" }");
-	spec->namespaces = string_list(L, index, "namespace", &spec->namespace_count);
+		bind_misuse(L, "informer: apiVersion and kind (or resource) are needed, such as { apiVersion = \"v1\", kind = \"Pod\" }");
+	spec->namespaces = bind_strings_option(L, index, "namespace", &spec->namespace_count);
 	if (!spec->namespaces && factory->namespace) {
 		spec->namespaces = (const char *const *)&factory->namespace;
 		spec->namespace_count = 1;
@@ -86,9 +60,9 @@ static void read_spec(lua_State *L, int index, const struct script_factory *fact
 		spec->label_selector = factory->label_selector;
 	if (!spec->field_selector)
 		spec->field_selector = factory->field_selector;
-	spec->drop = string_list(L, index, "drop", &spec->drop_count);
+	spec->drop = bind_strings_option(L, index, "drop", &spec->drop_count);
 	spec->drop_given = spec->drop != NULL;
-	spec->keep = string_list(L, index, "keep", &spec->keep_count);
+	spec->keep = bind_strings_option(L, index, "keep", &spec->keep_count);
 	if (!spec->drop && !spec->keep && factory->drop) {
 		spec->drop = (const char *const *)factory->drop;
 		spec->drop_given = true;
@@ -96,47 +70,53 @@ static void read_spec(lua_State *L, int index, const struct script_factory *fact
 			spec->drop_count++;
 	}
 	spec->metadata_only = bind_bool_option(L, index, "metadata_only", false);
-	spec->page_size = (int)bind_number_option(L, index, "page_size", 0);
+	spec->page_size = (int)fmin(bind_number_option(L, index, "page_size", 0), INT_MAX);
 }
 
 /* --- indexes --- */
 
-/* Indexes are the script's own: the shared store knows them under the script's file. */
-static void index_name(lua_State *L, const char *name, struct buf *out)
+/* Indexes are the script's own: the shared store knows them under the script's file. Borrowed from the state's scratch. */
+static const char *index_name(lua_State *L, const char *name)
 {
-	buf_reset(out);
-	buf_append_format(out, "%s\n%s", script_of(L)->path, name);
-}
-
-static void add_index(lua_State *L, struct handle *handle, const char *name, const char *text)
-{
-	struct script *script = script_of(L);
-	struct err err;
 	struct buf *full = &state_of(L)->scratch;
-	index_name(L, name, full);
-	struct store *store = informer_store(handle->informer);
-	const char *label = informer_label(handle->informer);
-	char *key = alloc_format("%s\n%s", label, name);
-	const char *before = strmap_get(script->indexes, key, strlen(key));
-	struct json_path *path = before ? NULL : json_path_new(text, &err);
-	bool same = before && strcmp(before, text) == 0;
-	if (path) {
-		store_add_index(store, buf_text(full), store_path_index(path));
-		strmap_put(script->indexes, key, strlen(key), alloc_string(text));
-	}
-	alloc_free(key);
-	if (!path && !before)
-		luaL_error(L, "index '%s': %s", name, err.message);
-	if (before && !same)
-		luaL_error(L, "index '%s' of %s is there already, over another path", name, label);
+	buf_reset(full);
+	buf_append_format(full, "%s\n%s", script_of(L)->path, name);
+	return buf_text(full);
 }
 
-static void add_indexes(lua_State *L, int index, struct handle *handle)
+/* Notes over which path the index goes. False when it is there already, over another one. */
+static bool note_index(struct script *script, const struct informer *informer, const char *name, const char *text, bool added)
+{
+	char *key = alloc_format("%p\n%s", (const void *)informer, name);
+	const char *before = added ? NULL : strmap_get(script->indexes, key, strlen(key));
+	bool same = !before || strcmp(before, text) == 0;
+	if (same)
+		alloc_free(strmap_put(script->indexes, key, strlen(key), alloc_string(text)));
+	alloc_free(key);
+	return same;
+}
+
+static void add_index(lua_State *L, const struct handle *handle, const char *name, const char *text)
+{
+	struct err err;
+	struct json_path *path = json_path_new(text, &err);
+	if (!path)
+		bind_misuse(L, "index '%s': %s", name, err.message);
+	struct store_index_fn fn = store_path_index(path);
+	bool added = store_add_index(informer_store(handle->informer), index_name(L, name), fn) == 0;
+	if (!added)
+		fn.free(fn.data);
+	if (!note_index(script_of(L), handle->informer, name, text, added))
+		bind_misuse(L, "index '%s' of %s is there already, over another path", name, informer_label(handle->informer));
+}
+
+static void add_indexes(lua_State *L, int index, const struct handle *handle)
 {
 	for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1)) {
-		if (lua_type(L, -2) != LUA_TSTRING || lua_type(L, -1) != LUA_TSTRING)
-			luaL_error(L, "an index is name = \"path\", such as { node = \"spec.nodeName\" }");
-		add_index(L, handle, lua_tostring(L, -2), lua_tostring(L, -1));
+		const char *name = bind_text(L, -2, "index"), *path = bind_text(L, -1, "index");
+		if (!name || !path)
+			bind_misuse(L, "an index is name = \"path\", such as { node = \"spec.nodeName\" }");
+		add_index(L, handle, name, path);
 	}
 }
 
@@ -148,6 +128,16 @@ static int l_add_index(lua_State *L)
 	return 0;
 }
 
+/* Pushes the option `index`. False when it is nil. */
+static bool push_index(lua_State *L, int options)
+{
+	lua_pushliteral(L, "index");
+	lua_rawget(L, options);
+	if (!lua_isnil(L, -1) && !lua_istable(L, -1))
+		bind_misuse(L, "option 'index' must be a table, not a %s", luaL_typename(L, -1));
+	return lua_istable(L, -1);
+}
+
 /* --- the handle --- */
 
 void bind_informer_push(lua_State *L, struct script_factory *factory, int options)
@@ -157,22 +147,19 @@ void bind_informer_push(lua_State *L, struct script_factory *factory, int option
 	read_spec(L, options, factory, &spec);
 	double resync = bind_number_option(L, options, "resync", factory->resync);
 	if (resync > 0 && resync < 1)
-		luaL_error(L, "informer: resync is at least 1 second, or 0 for none");
+		bind_misuse(L, "informer: resync is at least 1 second, or 0 for none");
 	struct handle *handle = lua_newuserdata(L, sizeof(*handle));
 	memset(handle, 0, sizeof(*handle));
 	luaL_getmetatable(L, INFORMER_TYPE);
 	lua_setmetatable(L, -2);
 	struct informer *informer = script_factory_informer(factory, &spec, &err);
 	if (!informer)
-		luaL_error(L, "informer: %s", err.message);
+		bind_misuse(L, "informer: %s", err.message);
 	handle->factory = factory;
 	handle->informer = informer_ref(informer);
 	handle->resync = resync;
-	lua_getfield(L, options, "index");
-	if (!lua_isnil(L, -1)) {
-		luaL_checktype(L, -1, LUA_TTABLE);
+	if (push_index(L, options))
 		add_indexes(L, lua_gettop(L), handle);
-	}
 	lua_pop(L, 1);
 }
 
@@ -200,21 +187,23 @@ static int l_tostring(lua_State *L)
 
 /* --- reading --- */
 
-/* A text at a reference's own field or in its metadata; NULL when there is none. */
-static const char *reference_field(lua_State *L, int index, const char *name)
+/* A text at a reference's own field or in its metadata, kept on the stack; NULL when there is none. */
+static const char *push_reference_field(lua_State *L, int index, const char *name)
 {
 	lua_getfield(L, index, name);
 	if (lua_isnil(L, -1)) {
-		lua_pop(L, 1);
 		lua_getfield(L, index, "metadata");
-		if (lua_istable(L, -1)) {
+		if (lua_istable(L, -1))
 			lua_getfield(L, -1, name);
-			lua_remove(L, -2);
-		}
 	}
-	const char *text = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
-	lua_pop(L, 1);
-	return text;
+	return bind_text(L, -1, name);
+}
+
+/* The same for an argument, which must be a string. */
+static const char *check_name(lua_State *L, int index, const char *what)
+{
+	luaL_checktype(L, index, LUA_TSTRING);
+	return bind_text(L, index, what);
 }
 
 static const char *only_namespace(lua_State *L, const struct handle *handle, const char *name)
@@ -223,7 +212,7 @@ static const char *only_namespace(lua_State *L, const struct handle *handle, con
 	if (!resource || !resource->namespaced)
 		return "";
 	if (informer_namespace_count(handle->informer) != 1)
-		luaL_error(L, "%s is namespaced: get(namespace, \"%s\")", informer_kind(handle->informer), name);
+		bind_misuse(L, "%s is namespaced: get(namespace, \"%s\")", informer_kind(handle->informer), name);
 	return informer_namespace(handle->informer, 0);
 }
 
@@ -233,14 +222,14 @@ static int l_get(lua_State *L)
 	struct handle *handle = check_handle(L);
 	const char *namespace = NULL, *name;
 	if (lua_istable(L, 2)) {
-		namespace = reference_field(L, 2, "namespace");
-		name = reference_field(L, 2, "name");
+		namespace = push_reference_field(L, 2, "namespace");
+		name = push_reference_field(L, 2, "name");
 		luaL_argcheck(L, name, 2, "a reference needs a name");
 	} else if (lua_isnoneornil(L, 3)) {
-		name = luaL_checkstring(L, 2);
+		name = check_name(L, 2, "name");
 	} else {
-		namespace = luaL_optstring(L, 2, "");
-		name = luaL_checkstring(L, 3);
+		namespace = lua_isnil(L, 2) ? "" : check_name(L, 2, "namespace");
+		name = check_name(L, 3, "name");
 	}
 	if (!namespace)
 		namespace = only_namespace(L, handle, name);
@@ -253,7 +242,6 @@ static int l_get(lua_State *L)
 
 /* What list was asked for. fields, selector and found are freed by end_query, on every way out. */
 struct query {
-	lua_State *L;
 	struct selector *selector;
 	struct fields *fields;
 	struct object **found; /* borrowed from the store, which does not change meanwhile */
@@ -307,10 +295,12 @@ static void end_query(struct query *query)
 	alloc_free(query->found);
 }
 
+#define PUSH_FOUND 3 /* where list keeps push_found: making a function may raise, and once the query has memory nothing may */
+
 /* The C memory of the query is freed whether or not decoding raises. */
 static int finish_query(lua_State *L, struct query *query)
 {
-	lua_pushcfunction(L, push_found);
+	lua_pushvalue(L, PUSH_FOUND);
 	lua_pushlightuserdata(L, query);
 	int status = lua_pcall(L, 1, 1, 0);
 	end_query(query);
@@ -320,45 +310,46 @@ static int finish_query(lua_State *L, struct query *query)
 }
 
 struct index_query {
-	char name[512];
-	const char *value;
+	const char *name, *value; /* borrowed from the stack */
 	size_t length;
 };
 
-/* index = { name = value }: one of the script's own. */
+/* index = { name = value }: one of the script's own. False when it is not given. */
 static bool read_index(lua_State *L, const struct handle *handle, struct index_query *index)
 {
-	lua_getfield(L, 2, "index");
-	if (lua_isnil(L, -1))
+	if (!push_index(L, 2))
 		return false;
-	luaL_checktype(L, -1, LUA_TTABLE);
 	lua_pushnil(L);
-	if (!lua_next(L, -2) || lua_type(L, -2) != LUA_TSTRING)
-		luaL_error(L, "list: index is { name = value }");
-	const char *name = lua_tostring(L, -2);
-	index_name(L, name, &state_of(L)->scratch);
-	if (!store_has_index(informer_store(handle->informer), buf_text(&state_of(L)->scratch)) ||
-	    state_of(L)->scratch.length >= sizeof(index->name))
-		luaL_error(L, "list: no index '%s'", name);
-	strcpy(index->name, buf_text(&state_of(L)->scratch));
+	if (!lua_next(L, -2) || !(index->name = bind_text(L, -2, "index")))
+		bind_misuse(L, "list: index is { name = value }");
+	if (!store_has_index(informer_store(handle->informer), index_name(L, index->name)))
+		bind_misuse(L, "list: no index '%s'", index->name);
 	if (lua_isboolean(L, -1))
-		index->value = lua_toboolean(L, -1) ? "true" : "false", index->length = strlen(index->value);
+		lua_pushstring(L, lua_toboolean(L, -1) ? "true" : "false");
 	else
-		index->value = luaL_checklstring(L, -1, &index->length);
-	lua_pushvalue(L, -2);
-	if (lua_next(L, -4))
-		luaL_error(L, "list takes one index at a time");
+		lua_pushvalue(L, -1);
+	index->value = luaL_checklstring(L, -1, &index->length);
+	lua_pushvalue(L, -3);
+	if (lua_next(L, -5))
+		bind_misuse(L, "list takes one index at a time");
 	return true;
+}
+
+static void find_indexed(lua_State *L, const struct handle *handle, const struct index_query *index, struct query *query)
+{
+	store_each_index(informer_store(handle->informer), index_name(L, index->name), index->value, index->length, on_object, query);
 }
 
 static int l_list(lua_State *L)
 {
 	static const char *const known[] = {"namespace", "label_selector", "index", "fields", NULL};
 	struct handle *handle = check_handle(L);
-	struct query query = {.L = L};
+	struct query query = {0};
 	struct index_query index;
 	struct err err;
-	if (lua_isnoneornil(L, 2)) {
+	lua_settop(L, PUSH_FOUND - 1);
+	lua_pushcfunction(L, push_found);
+	if (lua_isnil(L, 2)) {
 		store_each(informer_store(handle->informer), NULL, on_object, &query);
 		return finish_query(L, &query);
 	}
@@ -366,17 +357,17 @@ static int l_list(lua_State *L)
 	query.namespace = bind_string_option(L, 2, "namespace");
 	const char *selector = bind_string_option(L, 2, "label_selector");
 	size_t count;
-	const char *const *fields = string_list(L, 2, "fields", &count);
+	const char *const *fields = bind_strings_option(L, 2, "fields", &count);
 	bool indexed = read_index(L, handle, &index);
 	bool failed = fields && !(query.fields = fields_new(fields, count, &err));
 	if (!failed && selector)
 		failed = !(query.selector = selector_new(selector, &err));
 	if (failed) {
 		end_query(&query);
-		return luaL_error(L, "list: %s", err.message);
+		return bind_misuse(L, "list: %s", err.message);
 	}
 	if (indexed)
-		store_each_index(informer_store(handle->informer), index.name, index.value, index.length, on_object, &query);
+		find_indexed(L, handle, &index, &query);
 	else
 		store_each(informer_store(handle->informer), query.namespace, on_object, &query);
 	return finish_query(L, &query);
@@ -432,22 +423,45 @@ static int l_resource_version(lua_State *L)
 
 /* --- handlers --- */
 
-static void take_function(lua_State *L, const char *name, int *reference)
+/* By enum notification_type. */
+static const char *const function_names[] = {"add", "update", "delete"};
+
+/* Pushes the three functions, each or nil. */
+static void push_functions(lua_State *L)
 {
-	lua_getfield(L, 2, name);
-	if (lua_isnil(L, -1)) {
-		lua_pop(L, 1);
-		return;
+	for (int i = 0; i < 3; i++) {
+		lua_pushstring(L, function_names[i]);
+		lua_rawget(L, 2);
+		if (!lua_isnil(L, -1) && !lua_isfunction(L, -1))
+			bind_misuse(L, "add_event_handler: %s must be a function, not a %s", function_names[i], luaL_typename(L, -1));
 	}
-	if (!lua_isfunction(L, -1))
-		luaL_error(L, "add_event_handler: %s must be a function, not a %s", name, luaL_typename(L, -1));
-	*reference = luaL_ref(L, LUA_REGISTRYINDEX);
+}
+
+/* Takes them from the top of the stack. */
+static void take_functions(lua_State *L, int *references)
+{
+	for (int i = 2; i >= 0; i--) {
+		bool given = !lua_isnil(L, -1);
+		int reference = luaL_ref(L, LUA_REGISTRYINDEX);
+		references[i] = given ? reference : LUA_NOREF;
+	}
+}
+
+static struct registration *push_registration(lua_State *L)
+{
+	struct registration *registration = lua_newuserdata(L, sizeof(*registration));
+	*registration = (struct registration){.script = script_of(L)};
+	luaL_getmetatable(L, REGISTRATION_TYPE);
+	lua_setmetatable(L, -2);
+	return registration;
 }
 
 static int l_add_event_handler(lua_State *L)
 {
 	static const char *const known[] = {"add", "update", "delete", "fields", "resync", "every_event", NULL};
 	struct handle *handle = check_handle(L);
+	struct err err;
+	size_t count;
 	bind_check_options(L, 2, "add_event_handler", known);
 	struct consumer_options options = {.factory = handle->factory,
 					   .informer = handle->informer,
@@ -455,21 +469,18 @@ static int l_add_event_handler(lua_State *L)
 					   .resync = bind_number_option(L, 2, "resync", handle->resync),
 					   .every_event = bind_bool_option(L, 2, "every_event", false)};
 	if (options.resync > 0 && options.resync < 1)
-		return luaL_error(L, "add_event_handler: resync is at least 1 second, or 0 for none");
+		return bind_misuse(L, "add_event_handler: resync is at least 1 second, or 0 for none");
 	if (factory_is_shut_down(handle->factory->factory))
-		return luaL_error(L, "add_event_handler: the factory has been shut down");
-	size_t count;
-	const char *const *fields = string_list(L, 2, "fields", &count);
-	take_function(L, "add", &options.functions[NOTIFY_ADD]);
-	take_function(L, "update", &options.functions[NOTIFY_UPDATE]);
-	take_function(L, "delete", &options.functions[NOTIFY_DELETE]);
-	struct registration *registration = lua_newuserdata(L, sizeof(*registration));
-	luaL_getmetatable(L, REGISTRATION_TYPE);
-	lua_setmetatable(L, -2);
-	registration->script = script_of(L);
-	struct err err;
-	if (fields && !(options.fields = fields_new(fields, count, &err)))
-		return luaL_error(L, "add_event_handler: fields: %s", err.message);
+		return bind_misuse(L, "add_event_handler: the factory has been shut down");
+	const char *const *fields = bind_strings_option(L, 2, "fields", &count);
+	struct registration *registration = push_registration(L);
+	push_functions(L);
+	take_functions(L, options.functions);
+	if (fields && !(options.fields = fields_new(fields, count, &err))) {
+		for (int i = 0; i < 3; i++)
+			luaL_unref(L, LUA_REGISTRYINDEX, options.functions[i]);
+		return bind_misuse(L, "add_event_handler: fields: %s", err.message);
+	}
 	registration->id = consumer_id(consumer_new(&options));
 	script_open_ready(registration->script);
 	return 1;

@@ -12,16 +12,42 @@ static int fail(lua_State *L, const char *message)
 	return 2;
 }
 
-static int l_json_encode(lua_State *L)
+static int encode(lua_State *L, const char *what)
 {
 	struct buf *out = &state_of(L)->scratch;
 	struct err err;
 	luaL_checkany(L, 1);
 	buf_reset(out);
 	if (value_encode(L, 1, out, &err) < 0)
-		return luaL_error(L, "k8s.json.encode: %s", err.message);
+		return bind_misuse(L, "%s: %s", what, err.message);
 	lua_pushlstring(L, buf_text(out), out->length);
 	return 1;
+}
+
+static int l_json_encode(lua_State *L)
+{
+	return encode(L, "k8s.json.encode");
+}
+
+static int push_value(lua_State *L)
+{
+	value_push(L, *(const struct json_slice *)lua_touserdata(L, 1));
+	return 1;
+}
+
+/* Pushes the value; or nil and why Lua can't hold it, which is the text's fault and not the script's. */
+static int push_decoded(lua_State *L, struct json_slice json)
+{
+	lua_pushcfunction(L, push_value);
+	lua_pushlightuserdata(L, &json);
+	int status = lua_pcall(L, 1, 1, 0);
+	if (status == 0)
+		return 1;
+	if (status != LUA_ERRRUN || state_of(L)->killed)
+		return lua_error(L);
+	lua_pushnil(L);
+	lua_insert(L, -2);
+	return 2;
 }
 
 static int l_json_decode(lua_State *L)
@@ -31,15 +57,19 @@ static int l_json_decode(lua_State *L)
 	struct err err;
 	if (json_validate(text, length, &err) < 0)
 		return fail(L, err.message);
-	value_push(L, json_trim(text, length));
-	return 1;
+	return push_decoded(L, json_trim(text, length));
 }
+
+/* Of all documents together: an alias may stand for much, and a document be one of many. */
+#define MOST_YAML ((size_t)64 << 20)
 
 static int append_document(void *data, struct json_slice json, struct err *err)
 {
 	struct buf *out = data;
+	if (out->length + json.length > MOST_YAML)
+		return err_set(err, "TooLarge", "the documents are larger than %zu MiB as JSON", MOST_YAML >> 20);
 	buf_append_text(out, out->length > 1 ? "," : "");
-	return buf_append(out, json.data, json.length) < 0 ? err_set(err, "", "too large") : 0;
+	return buf_append(out, json.data, json.length);
 }
 
 /* All documents as one JSON array in out. */
@@ -64,9 +94,9 @@ static int decode_yaml(lua_State *L, bool all)
 	lua_pushlstring(L, out->data, out->length);
 	size_t json_length;
 	const char *json = lua_tolstring(L, -1, &json_length);
-	value_push(L, (struct json_slice){json, json_length});
-	if (all)
-		return 1;
+	int count = push_decoded(L, (struct json_slice){json, json_length});
+	if (all || count > 1)
+		return count;
 	if (lua_objlen(L, -1) > 1)
 		return fail(L, "more than one document: use k8s.yaml.decode_all");
 	lua_rawgeti(L, -1, 1);
@@ -87,12 +117,12 @@ static int l_yaml_encode(lua_State *L)
 {
 	struct buf *out = &state_of(L)->scratch;
 	struct err err;
-	l_json_encode(L);
+	encode(L, "k8s.yaml.encode");
 	size_t length;
 	const char *json = lua_tolstring(L, -1, &length);
 	buf_reset(out);
 	if (yaml_from_json((struct json_slice){json, length}, out, &err) < 0)
-		return luaL_error(L, "k8s.yaml.encode: %s", err.message);
+		return bind_misuse(L, "k8s.yaml.encode: %s", err.message);
 	lua_pushlstring(L, buf_text(out), out->length);
 	return 1;
 }

@@ -8,20 +8,24 @@
 
 #define MOST_FIELDS 16
 
-static int collect_fields(lua_State *L, int index, struct log_field *fields)
+/* The fields of the table at 2. Their texts stay on the stack, below the walk, so that they live until they are written:
+ * a __tostring may take its neighbours out of the table. */
+static int collect_fields(lua_State *L, struct log_field *fields)
 {
 	int count = 0;
-	for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1)) {
+	for (lua_pushnil(L); lua_next(L, 2); lua_pop(L, 1)) {
 		if (lua_type(L, -2) != LUA_TSTRING)
-			return luaL_error(L, "k8s.log: fields have names");
+			return bind_misuse(L, "k8s.log: fields have names");
 		if (count == MOST_FIELDS)
-			return luaL_error(L, "k8s.log takes at most %d fields", MOST_FIELDS);
-		fields[count].key = lua_tostring(L, -2);
+			return bind_misuse(L, "k8s.log takes at most %d fields", MOST_FIELDS);
 		lua_getglobal(L, "tostring");
 		lua_pushvalue(L, -2);
 		lua_call(L, 1, 1);
+		fields[count].key = lua_tostring(L, -3);
 		fields[count].value = lua_tostring(L, -1);
-		lua_insert(L, 3); /* kept on the stack below, so that the text lives until it is written */
+		lua_insert(L, 3);
+		lua_pushvalue(L, -2);
+		lua_insert(L, 3);
 		count++;
 	}
 	return count;
@@ -38,8 +42,8 @@ static int write_log(lua_State *L, enum log_level level)
 	const char *message = luaL_checkstring(L, 1);
 	if (!lua_isnoneornil(L, 2)) {
 		luaL_checktype(L, 2, LUA_TTABLE);
-		luaL_checkstack(L, MOST_FIELDS + 8, NULL);
-		qsort(fields + 1, (size_t)collect_fields(L, 2, fields + 1), sizeof(*fields), by_key);
+		luaL_checkstack(L, 2 * MOST_FIELDS + 8, NULL);
+		qsort(fields + 1, (size_t)collect_fields(L, fields + 1), sizeof(*fields), by_key);
 	}
 	if (log_enabled(level))
 		log_write(level, fields, "%s", message);

@@ -63,11 +63,10 @@ static int l_every(lua_State *L)
 	static const char *const options[] = {NULL};
 	double interval = luaL_checknumber(L, 1);
 	luaL_argcheck(L, interval > 0 && interval < 1e9, 1, "seconds, more than 0");
-	int reference = bind_function(L, 2, "k8s.every");
 	if (!lua_isnoneornil(L, 3))
 		bind_check_options(L, 3, "k8s.every", options);
 	struct script *script = script_of(L);
-	script_add_call(script, &script->timers, reference, interval);
+	script_add_call(script, &script->timers, bind_function(L, 2, "k8s.every"), interval);
 	return 0;
 }
 
@@ -89,7 +88,7 @@ static int l_main(lua_State *L)
 {
 	struct script *script = script_of(L);
 	if (script->started)
-		return luaL_error(L, "k8s.main belongs at the top level of the script");
+		return bind_misuse(L, "k8s.main belongs at the top level of the script");
 	script_add_call(script, &script->mains, bind_function(L, 1, "k8s.main"), 0);
 	return 0;
 }

@@ -7,6 +7,9 @@
 #include "script/bind.h"
 #include "script/limit.h"
 
+/* Of a larger scratch the memory is given back between entries. */
+#define KEPT_SCRATCH ((size_t)1 << 20)
+
 struct frame {
 	call_fn fn;
 	void *data;
@@ -31,12 +34,13 @@ static int collect(lua_State *L)
 /* A state that is over its soft limit is collected here, between entries, since the allocator can't. */
 static void settle_memory(struct state *state, bool refused)
 {
-	size_t soft = state->memory_limit / 4 * 3;
-	if (state->memory_limit == 0 || (state->memory <= soft && !refused))
+	size_t limit = state->memory_limit, soft = limit / 4 * 3;
+	if (limit == 0 || (state->memory <= soft && !refused))
 		return;
+	state->memory_limit = 0; /* the protected call takes some, of which there may be none left */
 	int failed = lua_cpcall(state->L, collect, NULL);
+	state->memory_limit = limit;
 	lua_settop(state->L, 0);
-	state->killed = KILL_NONE;
 	if (failed || (refused && state->memory > soft))
 		state->dead = true;
 }
@@ -46,11 +50,13 @@ static int fail(struct state *state, int status, struct err *err)
 	if (state->killed == KILL_TIME)
 		return err_set(err, "", "%s: stopped: ran longer than %g s without yielding (--time-limit)", state->killed_at,
 			       state->time_limit);
-	if (state->killed == KILL_MEMORY || status == LUA_ERRMEM)
+	if (state->killed == KILL_MEMORY)
 		return err_set(err, "", "not enough memory: the script needs more than %zu MiB (--memory-limit)",
 			       state->memory_limit >> 20);
-	const char *text = lua_type(state->L, -1) == LUA_TSTRING ? lua_tostring(state->L, -1) : "(error object is no text)";
-	return err_set(err, "", "%s", text);
+	if (status == LUA_ERRMEM)
+		return err_set(err, "", "not enough memory");
+	bool text = lua_type(state->L, -1) == LUA_TSTRING;
+	return err_set(err, "", "%s", text ? lua_tostring(state->L, -1) : "(error object is no text)");
 }
 
 int call_plain(struct state *state, call_fn fn, void *data, struct err *err)
@@ -69,14 +75,16 @@ int call_plain(struct state *state, call_fn fn, void *data, struct err *err)
 	bool refused = state->killed == KILL_MEMORY || status == LUA_ERRMEM;
 	state->killed = KILL_NONE;
 	settle_memory(state, refused);
+	if (state->scratch.capacity > KEPT_SCRATCH)
+		buf_fini(&state->scratch);
 	return result;
 }
 
 /* Whether a line of a traceback helps: C functions and ours don't, nor does the frame that failed, whose line LuaJIT no longer knows and the
  * message has said. */
-static bool is_place(const char *line)
+static bool is_place(const char *line, size_t length)
 {
-	const char *in = strstr(line, ": in ");
+	const char *in = memmem(line, length, ": in ", 5);
 	return in && in > line && isdigit((unsigned char)in[-1]) && strncmp(line, "perilune.", 9) != 0;
 }
 
@@ -89,7 +97,7 @@ static void append_traceback(lua_State *L, lua_State *thread, int level, struct 
 		line += strspn(line, "\n\t ");
 		const char *end = strchr(line, '\n');
 		size_t length = end ? (size_t)(end - line) : strlen(line);
-		if (is_place(line)) {
+		if (is_place(line, length)) {
 			buf_append_text(out, " <- ");
 			buf_append(out, line, length);
 		}
@@ -150,6 +158,8 @@ int call_function(lua_State *L, int arguments, int results, struct err *err)
 	int handler = lua_gettop(L) - arguments - 1;
 	lua_insert(L, handler);
 	int status = lua_pcall(L, arguments, results, handler);
+	if (status == LUA_ERRMEM) /* no handler is called for it */
+		fail(state_of(L), status, out);
 	lua_remove(L, handler);
 	return status == 0 ? 0 : -1;
 }

@@ -39,10 +39,16 @@ static int push_call(lua_State *L, void *data)
 	return 2;
 }
 
+/* Whoever frees it is on the stack: a call that ends now was cancelled by that. */
+static bool is_being_freed(const struct consumer *consumer)
+{
+	return consumer->freeing || consumer->script->freeing;
+}
+
 /* The popped notification is handled, well or not: the registration's sync counts it either way. */
 static void finish(struct consumer *consumer, const struct err *err)
 {
-	if (err && !consumer->freeing)
+	if (err && !is_being_freed(consumer))
 		script_log_error(consumer->script, err, function_names[consumer->current.type], consumer->options.informer,
 				 consumer->current.object);
 	consumer->calling = false;
@@ -64,7 +70,7 @@ static void on_call_end(void *data, const struct err *err)
 	bool waited = consumer->task != NULL;
 	finish(consumer, err);
 	host_settled(consumer->script->host);
-	if (consumer->freeing)
+	if (is_being_freed(consumer))
 		return;
 	if (consumer->removed)
 		loop_free_later(consumer->script->loop, free_later, consumer);
@@ -198,11 +204,6 @@ size_t consumer_depth(const struct consumer *consumer)
 double consumer_age(const struct consumer *consumer)
 {
 	return listener_age(consumer->listener);
-}
-
-struct list *consumer_node(struct consumer *consumer)
-{
-	return &consumer->node;
 }
 
 struct consumer *consumer_of_node(struct list *node)

@@ -30,7 +30,6 @@ void consumer_stop(struct consumer *consumer); /* no new calls; the running one 
 bool consumer_has_synced(const struct consumer *consumer);
 size_t consumer_depth(const struct consumer *consumer);
 double consumer_age(const struct consumer *consumer);
-struct list *consumer_node(struct consumer *consumer);
 struct consumer *consumer_of_node(struct list *node);
 
 #endif

@@ -46,11 +46,6 @@ struct pool *host_pool(struct host *host)
 	return host->pool;
 }
 
-bool host_is_open(const struct host *host)
-{
-	return host->phase == HOST_OPEN;
-}
-
 bool host_is_ready(const struct host *host)
 {
 	return host->phase == HOST_OPEN;
@@ -118,12 +113,26 @@ static void on_grace_over(void *data)
 	finish(host);
 }
 
+static void free_barrier(void *barrier)
+{
+	barrier_free(barrier);
+}
+
+/* Nobody waits at the barrier any more, so it says no more who is late. This may run inside a call that it made. */
+static void drop_barrier(struct host *host)
+{
+	if (host->barrier)
+		loop_free_later(host->loop, free_barrier, host->barrier);
+	host->barrier = NULL;
+}
+
 void host_stop(struct host *host)
 {
 	if (host->phase >= HOST_ENDING)
 		return;
 	log_info(NULL, "stopping");
 	host->phase = HOST_ENDING;
+	drop_barrier(host);
 	LIST_EACH (&host->scripts, node)
 		script_shutdown(LIST_ENTRY(node, struct script, node));
 	loop_timer_start(host->loop, &host->grace, host->options.grace_period);
@@ -166,7 +175,8 @@ void host_start(struct host *host)
 		.patience = host->options.sync_timeout, .announce = true, .on_done = on_barrier, .data = host};
 	host->barrier = barrier_new(host->loop, &options);
 	LIST_EACH (&host->scripts, node)
-		script_start(LIST_ENTRY(node, struct script, node), host->barrier);
+		if (host->phase == HOST_WAITING)
+			script_start(LIST_ENTRY(node, struct script, node), host->barrier);
 	if (host->phase == HOST_WAITING)
 		barrier_start(host->barrier);
 }

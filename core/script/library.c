@@ -79,30 +79,54 @@ char *library_read(const char *path, size_t *length, struct err *err)
 		buf_fini(&out);
 		return NULL;
 	}
-	buf_append_text(&out, "");
 	*length = out.length;
-	return out.data ? buf_take(&out) : alloc_string("");
+	return buf_take(&out);
 }
 
-/* The source of NAME beside the script, at most once: reads into the stack and frees before anything can raise. */
-static int push_file(lua_State *L, const char *name)
+/* Pushes "@PATH" of the module beside the script; NULL when there is none. */
+static const char *push_module_path(lua_State *L, const char *name)
 {
-	struct script *script = state_of(L)->owner;
-	struct err err;
+	const struct script *script = state_of(L)->owner;
+	struct buf *scratch = &state_of(L)->scratch;
 	char *path = script ? script_module_path(script, name) : NULL;
 	if (!path)
-		return -1;
-	size_t length;
-	char *text = library_read(path, &length, &err);
-	int failed = text ? luaL_loadbufferx(L, text, length, lua_pushfstring(L, "@%s", path), "t") : -1;
-	alloc_free(text);
+		return NULL;
+	buf_reset(scratch);
+	buf_append_format(scratch, "@%s", path);
 	alloc_free(path);
+	lua_pushlstring(L, scratch->data, scratch->length);
+	return lua_tostring(L, -1);
+}
+
+/* The source of the module beside the script. What C allocates is freed before anything can raise. */
+static int push_file(lua_State *L, const char *name)
+{
+	struct err err;
+	size_t length;
+	const char *chunk = push_module_path(L, name);
+	if (!chunk)
+		return -1;
+	char *text = library_read(chunk + 1, &length, &err);
 	if (!text)
 		return luaL_error(L, "%s", err.message);
+	int failed = luaL_loadbufferx(L, text, length, chunk, "t");
+	alloc_free(text);
 	if (failed)
 		return lua_error(L);
 	lua_remove(L, -2);
 	return 0;
+}
+
+/* What _LOADED holds for a module until its chunk has returned. */
+static char loading;
+
+static void push_chunk(lua_State *L, const char *name)
+{
+	const struct lua_module *module = strncmp(name, "perilune.", 9) == 0 ? find_module(name) : NULL;
+	if (module)
+		push_module(L, module);
+	else if (push_file(L, name) < 0)
+		bind_misuse(L, "module '%s' not found: scripts can require perilune, cjson and the files of their own folder", name);
 }
 
 /* require for scripts: a C function, so that waiting for the host inside a module's top level is an error. */
@@ -112,14 +136,14 @@ static int l_require(lua_State *L)
 	lua_settop(L, 1);
 	lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
 	lua_getfield(L, 2, name);
+	if (lua_touserdata(L, -1) == &loading)
+		return bind_misuse(L, "module '%s' is being loaded already, or has failed before", name);
 	if (lua_toboolean(L, -1))
 		return 1;
 	lua_pop(L, 1);
-	const struct lua_module *module = strncmp(name, "perilune.", 9) == 0 ? find_module(name) : NULL;
-	if (module)
-		push_module(L, module);
-	else if (push_file(L, name) < 0)
-		return luaL_error(L, "module '%s' not found: scripts can require perilune, cjson and the files of their own folder", name);
+	push_chunk(L, name);
+	lua_pushlightuserdata(L, &loading);
+	lua_setfield(L, 2, name);
 	lua_pushvalue(L, 1);
 	lua_call(L, 1, 1);
 	if (lua_isnil(L, -1)) {
@@ -172,9 +196,9 @@ void library_run(lua_State *L, const char *name, int arguments)
 void library_open(lua_State *L, bool full)
 {
 	luaL_openlibs(L);
-	task_push_mark(L);
+	task_push_guard(L);
 	lua_pushcfunction(L, l_killed);
-	library_run(L, "perilune.guard", 2);
+	library_run(L, "perilune.guard", 3);
 	lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
 	lua_pushcfunction(L, luaopen_cjson);
 	lua_call(L, 0, 1);

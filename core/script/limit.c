@@ -1,5 +1,6 @@
 #include "script/limit.h"
 
+#include <errno.h>
 #include <lauxlib.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,16 +8,21 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/log.h"
+
 /* glibc 2.36 has the field only under this name. */
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
+
+#define LONGEST 86400.0 /* the timer is set again where an entry may take longer */
 
 /* Written by the loop's thread and read by its signal handler. */
 static struct state *volatile watched;
 static volatile double deadline;
 static volatile sig_atomic_t ticking, armed;
 static timer_t timer;
+static bool timer_made;
 
 /* The clock that specs replace does not move a real stall, so this reads the system's. */
 static double monotonic(void)
@@ -26,12 +32,17 @@ static double monotonic(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
+/* Rounded up to a microsecond, as a time of 0 would stop the timer. */
 static void set_timer(double seconds)
 {
-	time_t whole = (time_t)seconds;
-	struct itimerspec spec = {.it_value = {whole, (long)((seconds - (double)whole) * 1e9) + 1}};
-	ticking = 1;
-	timer_settime(timer, 0, &spec, NULL);
+	long long microseconds = (long long)((seconds < LONGEST ? seconds : LONGEST) * 1e6) + 1;
+	struct itimerspec spec = {
+	    .it_value = {(time_t)(microseconds / 1000000), (long)(microseconds % 1000000) * 1000}};
+	if (!timer_made)
+		return;
+	ticking = 1; /* before: it may go off at once */
+	if (timer_settime(timer, 0, &spec, NULL))
+		ticking = 0;
 }
 
 /* The script's own line, not that of a function of ours that it called. */
@@ -59,10 +70,9 @@ static void kill_hook(lua_State *L, lua_Debug *record)
 	lua_error(L);
 }
 
-static void on_alarm(int signo)
+/* In the signal handler: nothing here but what POSIX or LuaJIT allows there. */
+static void watch(void)
 {
-	(void)signo;
-	ticking = 0;
 	struct state *state = watched;
 	if (!state || deadline == 0)
 		return;
@@ -75,25 +85,38 @@ static void on_alarm(int signo)
 	lua_sethook(state->L, kill_hook, LUA_MASKCOUNT, 1);
 }
 
+static void on_alarm(int signo)
+{
+	(void)signo;
+	int interrupted = errno;
+	ticking = 0;
+	watch();
+	errno = interrupted;
+}
+
 static void make_timer(void)
 {
-	static bool made;
-	if (made)
+	static bool tried;
+	if (tried)
 		return;
-	made = true;
+	tried = true;
 	struct sigaction action = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
-	sigaction(SIGALRM, &action, NULL);
 	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGALRM};
 	event.sigev_notify_thread_id = (pid_t)syscall(SYS_gettid);
-	timer_create(CLOCK_MONOTONIC, &event, &timer);
+	timer_made = sigaction(SIGALRM, &action, NULL) == 0 && timer_create(CLOCK_MONOTONIC, &event, &timer) == 0;
+	if (!timer_made)
+		log_error(NULL, "no timer (%s): scripts run without --time-limit", strerror(errno));
 }
 
 void limit_enter(struct limit *limit, struct state *state)
 {
 	make_timer();
 	limit->outer = watched;
+	watched = NULL; /* the handler touches nothing until all is set */
 	limit->outer_deadline = deadline;
+	limit->outer_armed = armed;
 	deadline = state->time_limit > 0 ? monotonic() + state->time_limit : 0;
+	armed = 0;
 	watched = state;
 	if (deadline > 0 && !ticking)
 		set_timer(state->time_limit);
@@ -102,10 +125,10 @@ void limit_enter(struct limit *limit, struct state *state)
 void limit_leave(const struct limit *limit)
 {
 	struct state *state = watched;
-	watched = NULL; /* the handler touches nothing from here on */
+	watched = NULL;
 	if (armed)
 		lua_sethook(state->L, NULL, 0, 0);
-	armed = 0;
+	armed = limit->outer_armed;
 	deadline = limit->outer_deadline;
 	watched = limit->outer;
 	if (watched && deadline > 0 && !ticking)

@@ -11,6 +11,7 @@
 struct limit { /* on the entry's stack: what was being watched before */
 	struct state *outer;
 	double outer_deadline;
+	int outer_armed;
 };
 
 void limit_enter(struct limit *limit, struct state *state);

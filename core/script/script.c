@@ -51,7 +51,7 @@ static struct script *make(struct host *host, const char *name, bool full, struc
 	strmap_init(script->indexes);
 	state->owner = script;
 	struct list *lists[] = {&script->node,	&script->factories, &script->consumers, &script->mains, &script->on_synced,
-				&script->on_shutdown, &script->timers};
+				&script->on_shutdown, &script->timers, &script->waits};
 	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
 		list_init(lists[i]);
 	return script;
@@ -306,6 +306,7 @@ void script_factory_shutdown(struct script_factory *factory)
 	}
 	unwatch(factory);
 	factory_shutdown(factory->factory);
+	bind_factory_end_waits(factory->script, factory);
 }
 
 static bool has_synced(const struct script_factory *factory)
@@ -346,7 +347,9 @@ static void on_run_end(void *data, const struct err *err)
 	host_settled(run.script->host);
 }
 
-void script_run(struct script *script, int reference, const char *what, void (*on_end)(void *data, const struct err *err), void *data)
+/* Runs a registered function as a task with no arguments; errors are logged with what. on_end may be NULL. */
+static void run_function(struct script *script, int reference, const char *what, void (*on_end)(void *data, const struct err *err),
+			 void *data)
 {
 	struct run *run = alloc_zero(sizeof(*run));
 	*run = (struct run){script, reference, what, on_end, data};
@@ -359,7 +362,6 @@ static void on_every_end(void *data, const struct err *err)
 {
 	(void)err;
 	struct script_call *call = data;
-	call->running = false;
 	if (!call->script->ending)
 		loop_timer_start(call->script->loop, &call->timer, call->interval);
 }
@@ -367,30 +369,43 @@ static void on_every_end(void *data, const struct err *err)
 static void on_every(void *data)
 {
 	struct script_call *call = data;
-	call->running = true;
-	script_run(call->script, call->reference, "k8s.every", on_every_end, call);
+	if (!call->script->ending)
+		run_function(call->script, call->reference, "k8s.every", on_every_end, call);
 }
 
-static void on_late_synced(void *data)
+static void on_synced(void *data)
 {
 	struct script_call *call = data;
-	script_run(call->script, call->reference, "k8s.on_synced", NULL, NULL);
+	if (!call->script->ending)
+		run_function(call->script, call->reference, "k8s.on_synced", NULL, NULL);
 }
 
-struct script_call *script_add_call(struct script *script, struct list *list, int reference, double interval)
+/* What is registered before the script is open, while it opens, or later, begins here; each once. */
+static void begin(struct script_call *call, const struct list *list)
+{
+	if (list == &call->script->timers)
+		loop_timer_start(call->script->loop, &call->timer, call->interval);
+	if (list == &call->script->on_synced)
+		loop_post(call->script->loop, &call->job);
+}
+
+static void begin_all(struct list *calls)
+{
+	LIST_EACH (calls, node)
+		begin(LIST_ENTRY(node, struct script_call, node), calls);
+}
+
+void script_add_call(struct script *script, struct list *list, int reference, double interval)
 {
 	struct script_call *call = alloc_object(&call_type, sizeof(*call));
 	call->script = script;
 	call->reference = reference;
 	call->interval = interval;
 	loop_timer_init(&call->timer, on_every, call);
-	loop_job_init(&call->job, on_late_synced, call);
+	loop_job_init(&call->job, on_synced, call);
 	list_add_tail(list, &call->node);
-	if (script->open && list == &script->timers)
-		loop_timer_start(script->loop, &call->timer, interval);
-	if (script->open && list == &script->on_synced)
-		loop_post(script->loop, &call->job);
-	return call;
+	if (script->open)
+		begin(call, list);
 }
 
 /* --- the steps of the host --- */
@@ -398,12 +413,6 @@ struct script_call *script_add_call(struct script *script, struct list *list, in
 static void add_to_barrier(void *data, struct informer *informer)
 {
 	barrier_add(data, informer);
-}
-
-static void run_all(struct script *script, struct list *calls, const char *what)
-{
-	LIST_EACH (calls, node)
-		script_run(script, LIST_ENTRY(node, struct script_call, node)->reference, what, NULL, NULL);
 }
 
 static void on_main_end(void *data, const struct err *err)
@@ -417,7 +426,7 @@ void script_start(struct script *script, struct barrier *barrier)
 {
 	script->started = true;
 	LIST_EACH (&script->mains, node)
-		script_run(script, LIST_ENTRY(node, struct script_call, node)->reference, "k8s.main", on_main_end, script);
+		run_function(script, LIST_ENTRY(node, struct script_call, node)->reference, "k8s.main", on_main_end, script);
 	LIST_EACH (&script->factories, factory_node) {
 		struct script_factory *factory = LIST_ENTRY(factory_node, struct script_factory, node);
 		script_factory_start(factory);
@@ -428,12 +437,9 @@ void script_start(struct script *script, struct barrier *barrier)
 void script_opened(struct script *script)
 {
 	script->open = true;
+	begin_all(&script->on_synced); /* before the handlers get their first events */
+	begin_all(&script->timers);
 	script_open_ready(script);
-	run_all(script, &script->on_synced, "k8s.on_synced");
-	LIST_EACH (&script->timers, node) {
-		struct script_call *call = LIST_ENTRY(node, struct script_call, node);
-		loop_timer_start(script->loop, &call->timer, call->interval);
-	}
 }
 
 void script_open_ready(struct script *script)
@@ -455,7 +461,9 @@ void script_shutdown(struct script *script)
 		consumer_stop(consumer_of_node(node));
 	LIST_EACH (&script->timers, timer_node)
 		loop_timer_stop(script->loop, &LIST_ENTRY(timer_node, struct script_call, node)->timer);
-	run_all(script, &script->on_shutdown, "k8s.on_shutdown");
+	bind_factory_end_waits(script, NULL);
+	LIST_EACH (&script->on_shutdown, node)
+		run_function(script, LIST_ENTRY(node, struct script_call, node)->reference, "k8s.on_shutdown", NULL, NULL);
 }
 
 bool script_is_idle(const struct script *script)

@@ -30,7 +30,6 @@ struct script_call {
 	double interval;   /* every: seconds; 0 otherwise */
 	struct loop_timer timer;
 	struct loop_job job;
-	bool running;
 };
 
 struct script {
@@ -42,8 +41,9 @@ struct script {
 	char *path;   /* of its main file */
 	char *folder; /* where its modules are */
 	struct list factories, consumers;
+	struct list waits; /* wait_for_cache_sync calls under way; bind_factory.c's */
 	struct list mains, on_synced, on_shutdown, timers; /* struct script_call */
-	struct strmap *indexes; /* "informer label\nname" to path text, owned */
+	struct strmap *indexes; /* "informer's address\nname" to path text, owned */
 	struct script_factory *default_factory;
 	unsigned tasks;    /* calls under way */
 	bool started;      /* script_start has been called */
@@ -71,7 +71,7 @@ void script_factory_start(struct script_factory *factory);
 void script_factory_shutdown(struct script_factory *factory);
 
 /* Registers a call; takes the registry reference. list is one of the script's four. */
-struct script_call *script_add_call(struct script *script, struct list *list, int reference, double interval);
+void script_add_call(struct script *script, struct list *list, int reference, double interval);
 
 /* The steps of the host. */
 void script_start(struct script *script, struct barrier *barrier); /* runs the mains, starts the factories, adds their informers */
@@ -80,8 +80,6 @@ void script_open_ready(struct script *script); /* opens registrations whose fact
 void script_shutdown(struct script *script); /* runs on_shutdown; no new events */
 bool script_is_idle(const struct script *script); /* no call under way */
 
-/* Runs a registered function as a task with no arguments; errors are logged with what. */
-void script_run(struct script *script, int reference, const char *what, void (*on_end)(void *data, const struct err *err), void *data);
 /* One line: the error, its place and what it was about; counted. */
 void script_log_error(struct script *script, const struct err *err, const char *what, const struct informer *informer, const struct object *object);
 

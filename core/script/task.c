@@ -3,6 +3,7 @@
 #include <lauxlib.h>
 
 #include "base/alloc.h"
+#include "script/bind.h"
 #include "script/call.h"
 
 ALLOC_TYPE(task_type, "task");
@@ -30,9 +31,28 @@ struct step {
 /* What a waiting host call yields. Scripts can't make one: guard.lua never shows it to them. */
 static char wait_mark;
 
-void task_push_mark(lua_State *L)
+/* Registry key of the table of coroutines that were resumed where Lua can't yield. */
+static char blocked_key;
+
+void task_push_guard(lua_State *L)
 {
 	lua_pushlightuserdata(L, &wait_mark);
+	lua_pushlightuserdata(L, &blocked_key);
+	lua_newtable(L);
+	lua_pushvalue(L, -1);
+	lua_insert(L, -3);
+	lua_rawset(L, LUA_REGISTRYINDEX);
+}
+
+static bool is_blocked(lua_State *L)
+{
+	lua_pushlightuserdata(L, &blocked_key);
+	lua_rawget(L, LUA_REGISTRYINDEX);
+	lua_pushthread(L);
+	lua_rawget(L, -2);
+	bool blocked = lua_toboolean(L, -1);
+	lua_pop(L, 2);
+	return blocked;
 }
 
 /* A coroutine that returned can run another function: a handler that waits for nothing makes no garbage. */
@@ -66,14 +86,15 @@ static int after_yield(struct step *step)
 	return err_set(step->err, "", "coroutine.yield outside of a coroutine of the script's own");
 }
 
-/* Everything that may raise happens on L, which the protected call covers; the coroutine's own stack is not covered before it runs, so values are only moved there. */
+/* Everything that may raise happens on L, which the protected call covers; the coroutine's own stack is not covered
+ * before it runs, so values are only moved there, and not even room for them is asked for. */
 static int push_onto(lua_State *L, lua_State *thread, struct step *step)
 {
 	int base = lua_gettop(L);
 	int arguments = step->push(L, step->data);
 	int count = lua_gettop(L) - base;
-	if (!lua_checkstack(thread, count + LUA_MINSTACK))
-		luaL_error(L, "not enough memory");
+	if (count > TASK_MOST_PUSHED)
+		luaL_error(L, "%d values for a coroutine", count);
 	lua_xmove(L, thread, count);
 	return arguments;
 }
@@ -131,6 +152,15 @@ static void end(struct task *task, const struct err *err)
 		options.on_end(options.data, err);
 }
 
+/* Ends what the task waits for: nobody is there to be woken. */
+static void give_up(struct task *task)
+{
+	if (!task->waiting)
+		return;
+	task->waiting = false;
+	task->on_cancel(task->cancel_data);
+}
+
 /* Returns whether the task goes on. */
 static bool advance(struct task *task, task_push_fn push, void *data)
 {
@@ -143,10 +173,7 @@ static bool advance(struct task *task, task_push_fn push, void *data)
 	state->running = outer;
 	if (result == 0 && step.yielded)
 		return true;
-	if (task->waiting) { /* stopped or failed after the wait began: no one is there to be woken */
-		task->waiting = false;
-		task->on_cancel(task->cancel_data);
-	}
+	give_up(task); /* it was stopped, or failed, after the wait had begun */
 	end(task, result == 0 ? NULL : &err);
 	return false;
 }
@@ -164,9 +191,16 @@ struct task *task_current(lua_State *L, const char *what)
 {
 	struct task *task = state_of(L)->running;
 	if (!task)
-		luaL_error(L, "%s waits for the host, which works only in handlers, reconcile functions, k8s.main, k8s.every and the like", what);
-	if (!lua_isyieldable(L))
-		luaL_error(L, "%s waits for the host, which does not work inside table.sort, string.gsub, require and other C functions", what);
+		bind_misuse(L,
+			    "%s waits for the host, which works only in handlers, reconcile functions, k8s.main, "
+			    "k8s.every and the like",
+			    what);
+	if (!lua_isyieldable(L) || is_blocked(L))
+		bind_misuse(L,
+			    "%s waits for the host, which does not work inside table.sort, string.gsub, require and "
+			    "other C functions",
+			    what);
+	give_up(task); /* a call before this one could not yield, as its stack was full */
 	return task;
 }
 
@@ -190,8 +224,7 @@ void task_cancel(struct task *task)
 {
 	struct err err;
 	err_set(&err, "", "cancelled");
-	task->waiting = false;
-	task->on_cancel(task->cancel_data);
+	give_up(task);
 	end(task, &err);
 }
 

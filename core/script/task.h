@@ -9,8 +9,10 @@
 
 struct task;
 
-/* Pushes onto L, protected, and returns how many: for a start the function first (not counted) and its arguments; for a wake the results. It takes no
- * C resource. */
+/* Pushes onto L, protected, and returns how many: for a start the function first (not counted) and its arguments; for a
+ * wake the results. TASK_MOST_PUSHED values at most: so many a coroutine that is suspended has room for, however full
+ * its stack is (LuaJIT keeps 5 beyond what it gives). It takes no C resource. */
+#define TASK_MOST_PUSHED 4
 typedef int (*task_push_fn)(lua_State *L, void *data);
 
 struct task_options {
@@ -28,11 +30,13 @@ struct task *task_start(struct state *state, const struct task_options *options)
 /* The task that runs now on L; raises a clear error, naming what, where the host can't wait (top level, transform, table.sort …). */
 struct task *task_current(lua_State *L, const char *what);
 
-/* Marks the running task as waiting: return its value from the lua_CFunction. on_cancel ends the work that was started; after it task_wake must not come. */
+/* Marks the running task as waiting: return its value from the lua_CFunction. on_cancel ends the work that was started,
+ * calls no Lua, and after it task_wake must not come. */
 int task_wait(lua_State *L, struct task *task, void (*on_cancel)(void *data), void *data);
 
-/* Pushes the value that a waiting coroutine yields; for guard.lua alone. */
-void task_push_mark(lua_State *L);
+/* Pushes what guard.lua needs, two values: what a waiting coroutine yields; and the table in which it notes, as
+ * coroutine to true, those that were resumed where Lua can't yield, so that they can't wait either. Once a state. */
+void task_push_guard(lua_State *L);
 
 /* Resumes a waiting task with what push puts on the stack. */
 void task_wake(struct task *task, task_push_fn push, void *data);

@@ -12,6 +12,9 @@
 #define TYPE_CDATA 10 /* LuaJIT's LUA_TCDATA, which its headers leave out */
 #define EXACT 9007199254740992 /* 2^53: up to here a double holds every integer */
 
+/* Tables that stand in several places are written out in each, so that few can be endless. */
+#define MOST_ENCODED ((size_t)64 << 20)
+
 /* Registry keys by address. */
 static char array_key, object_key, ffi_key, int64_key, uint64_key, istype_key;
 
@@ -287,14 +290,17 @@ static bool is_array(lua_State *L, int index)
 static int check_array_keys(lua_State *L, int index, size_t length, const struct place *place, struct err *err)
 {
 	size_t count = 0;
+	bool whole = true;
 	for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1)) {
-		count++;
 		if (lua_type(L, -2) != LUA_TNUMBER) {
 			lua_pop(L, 2);
 			return refuse(place, err, "a table with both numbers and names as keys can't be JSON");
 		}
+		double key = lua_tonumber(L, -2);
+		whole = whole && key >= 1 && key <= (double)length && key == floor(key);
+		count++;
 	}
-	return count == length ? 0 : refuse(place, err, "an array with holes can't be JSON (use k8s.null)");
+	return whole && count == length ? 0 : refuse(place, err, "an array with holes can't be JSON (use k8s.null)");
 }
 
 static int encode_array(lua_State *L, int index, const struct place *place, struct buf *out, struct err *err)
@@ -357,6 +363,8 @@ static int encode_table(lua_State *L, int index, const struct place *place, stru
 
 static int encode(lua_State *L, int index, const struct place *place, struct buf *out, struct err *err)
 {
+	if (out->length > MOST_ENCODED)
+		return refuse(place, err, "larger than 64 MiB");
 	switch (lua_type(L, index)) {
 	case LUA_TNIL:
 		return appended(place, err, buf_append_text(out, "null"));

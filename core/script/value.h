@@ -16,7 +16,7 @@ void value_open(lua_State *L);
 void value_push(lua_State *L, struct json_slice json);
 
 /* Appends the value at index as JSON to out. 0, or -1 with err naming the place ("spec.args[2]: a function can't be JSON"): a function, thread or other userdata, NaN or
- * infinity, a string that is no UTF-8, mixed or sparse keys, nesting beyond JSON_DEPTH (a cycle), a full out. Never raises but for memory. */
+ * infinity, a string that is no UTF-8, mixed or sparse keys, nesting beyond JSON_DEPTH (a cycle), more than 64 MiB, a full out. Never raises but for memory. */
 int value_encode(lua_State *L, int index, struct buf *out, struct err *err);
 
 /* Sets the array metatable on the table at index; the object metatable (an empty array-like table is then {}). */

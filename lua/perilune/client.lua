@@ -72,6 +72,7 @@ local function write_options(call, options, more)
 		known[#known + 1] = name
 	end
 	core.check_options(options, call.what, known)
+	check_type(options, "dry_run", "boolean", call.what)
 	check_type(options, "field_validation", "string", call.what)
 	if options.dry_run then
 		call.query.dryRun = "All"
@@ -89,12 +90,32 @@ function k8s.get(reference)
 	return core.request(call)
 end
 
--- Items of a list carry neither apiVersion nor kind: they get the list's.
+-- An answer with success that is no list must not be taken for an empty one.
+local function is_list(page)
+	local metadata = type(page) == "table" and page.kind ~= "Status" and page.metadata
+	return type(metadata) == "table" and metadata.name == nil and metadata.uid == nil
+end
+
+-- Items of a list carry neither apiVersion nor kind: they get the list's. An empty Go slice is sent as null.
 local function add_items(items, page, options)
-	for _, item in ipairs(page.items or {}) do
+	for _, item in ipairs(type(page.items) == "table" and page.items or {}) do
+		if type(item) ~= "table" then
+			return nil, core.err("Connection", "an item of the list is no object")
+		end
 		item.apiVersion, item.kind = options.apiVersion, options.kind
 		items[#items + 1] = item
 	end
+	return items
+end
+
+-- The page's items are added; what to ask the next page with, or nil at the end.
+local function take_page(items, page, options)
+	if not is_list(page) then
+		return nil, core.err("Connection", "the answer is no list")
+	end
+	local added, err = add_items(items, page, options)
+	local continue = page.metadata.continue
+	return added and type(continue) == "string" and continue ~= "" and continue or nil, err
 end
 
 local function pages(call, options)
@@ -103,11 +124,10 @@ local function pages(call, options)
 	while true do
 		call.query.limit = limit and ("%d"):format(limit) or nil
 		local page, err = core.request(call)
-		if page then
-			add_items(items, page, options)
-			call.query.continue = page.metadata and page.metadata.continue
-			if not call.query.continue or call.query.continue == "" then
-				return items
+		if not err then
+			call.query.continue, err = take_page(items, page, options)
+			if err or not call.query.continue then
+				return not err and items or nil, err
 			end
 		elseif err.code == 410 and call.query.continue then
 			-- The server has forgotten the list's resourceVersion: all of it, at once, as client-go's pager does.
@@ -168,8 +188,7 @@ function k8s.patch(reference, change, options)
 	return patch(reference, change, options, "k8s.patch")
 end
 
--- The server reads options from the body or else from the query, never from both, so a body repeats dryRun.
-local function delete_options(call, options)
+local function delete_options(options)
 	if not (options.propagation or options.preconditions or options.grace_period) then
 		return nil
 	end
@@ -179,7 +198,7 @@ local function delete_options(call, options)
 		propagationPolicy = options.propagation,
 		preconditions = options.preconditions,
 		gracePeriodSeconds = options.grace_period,
-		dryRun = (options.dry_run or core.dry_run(call.apiVersion)) and { "All" } or nil,
+		dryRun = options.dry_run and { "All" } or nil, -- a server that gets a body does not read the query
 	}
 end
 
@@ -190,7 +209,7 @@ function k8s.delete(reference, options)
 		misuse "k8s.delete: propagation must be Background, Foreground or Orphan"
 	end
 	call.method = "DELETE"
-	call.body = delete_options(call, options)
+	call.body = delete_options(options)
 	return core.request(call)
 end
 

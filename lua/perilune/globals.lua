@@ -4,13 +4,13 @@
 
 local require = ...
 
-local error, getinfo, rawset, type, setmetatable, tostring = error, debug.getinfo, rawset, type, setmetatable, tostring
-local collectgarbage, load = collectgarbage, load
+local error, getinfo, next, rawset, setmetatable, tostring, type = error, debug.getinfo, next, rawset, setmetatable, tostring, type
+local collectgarbage, huge, load, max, sub = collectgarbage, math.huge, load, math.max, string.sub
 local getfenv, setfenv = getfenv, setfenv
 
--- cjson ends the process when it runs out of memory; what it takes is a small multiple of its input.
-local DECODE_LIMIT = 8 * 1024 * 1024
-
+-- cjson ends the process when it runs out of memory; what it takes is a small multiple of what it reads or writes.
+local CJSON_LIMIT = 8 * 1024 * 1024
+local CJSON_DEPTH = 1000
 
 local allowed = {
 	_G = {
@@ -45,22 +45,49 @@ local function keep_only(library, names)
 	end
 end
 
-local cjson = loaded.cjson
-local function bound_input(module)
-	local decode = module.decode
+-- How many of `left` bytes are left when value has been written, roughly: a table counts wherever it stands, and a sparse array for all of its length.
+-- Negative when there are too few; -huge when it nests too deep.
+local function room_after(value, left, depth)
+	if type(value) == "string" then
+		return left - #value
+	elseif type(value) ~= "table" then
+		return left - 1
+	elseif depth == CJSON_DEPTH then
+		return -huge
+	end
+	local length = 0
+	left = left - 2
+	for key, inner in next, value do
+		left = room_after(inner, left - (type(key) == "string" and #key or 1), depth + 1)
+		length = type(key) == "number" and max(length, key) or length
+		if left < 0 then
+			return left
+		end
+	end
+	return left - length
+end
+
+local function bound(module)
+	local decode, encode, new = module.decode, module.encode, module.new
 	function module.decode(text)
-		if type(text) == "string" and #text > DECODE_LIMIT then
+		if type(text) == "string" and #text > CJSON_LIMIT then
 			error("cjson.decode takes at most 8 MiB", 2)
 		end
 		return decode(text)
 	end
-	local new = module.new
+	function module.encode(...)
+		local left = room_after((...), CJSON_LIMIT, 0)
+		if left < 0 then
+			error(left == -huge and "cjson.encode: nested deeper than 1000" or "cjson.encode writes at most 8 MiB", 2)
+		end
+		return encode(...)
+	end
 	function module.new()
-		return bound_input(new())
+		return bound(new())
 	end
 	return module
 end
-bound_input(cjson)
+bound(loaded.cjson)
 
 for name, names in pairs(allowed) do
 	if name ~= "_G" then
@@ -120,7 +147,7 @@ local function own(f)
 		error("no function at that level", 3)
 	end
 	local info = getinfo(f, "S")
-	if info.what == "C" or info.source:sub(1, 10) == "=perilune." then
+	if info.what == "C" or sub(info.source, 1, 10) == "=perilune." then
 		error("the environment of the host's functions is closed", 3)
 	end
 	return f

@@ -97,7 +97,7 @@ describe("a barrier", function()
 			end)
 			driver:advance(change.wait + 6)
 		end
-		driver:event("gate_late", "g")
+		driver:event("gate_late", "g", 3)
 		server:list(first)
 	end)
 

@@ -139,14 +139,18 @@ describe("an informer", function()
 		end)
 
 		it("again with growing waits while the server fails, and says why", function()
+			local least, most = 2, 1
 			follow()
 			for failures = 1, 7 do
 				server:list(FIRST):status(500, "InternalError", "etcd is unwell")
 				local change = expect_wait(failures)
+				local part = change.wait / math.min(0.8 * 2 ^ (failures - 1), 30)
+				least, most = math.min(least, part), math.max(most, part)
 				assert.equal(500, change.status)
 				assert.equal(failures, change.attempts)
 				assert.equal("etcd is unwell", change.message)
 			end
+			assert(most - least > 0.05, "all waits are the same part longer") -- many clients must not come back at once
 			server:list(FIRST):items({}, { version = "3" })
 			server:watch "3"
 		end)
@@ -269,7 +273,14 @@ describe("an informer", function()
 			stream:finish()
 			local change = expect_wait(1)
 			assert.matches("the watch ended after 0%.%d s without an event", change.message)
-			server:list { resourceVersion = "10" }
+			server:list({ resourceVersion = "10" }):items({ object("a", 5) }, { version = "20" })
+			-- A bookmark is no event: one a stream would make an endless loop of them.
+			stream = server:watch "20"
+			stream:open()
+			stream:bookmark "21"
+			stream:finish()
+			expect_wait(2)
+			server:list { resourceVersion = "21" }
 		end)
 
 		it("ends without an event after a while watches again at once", function()
@@ -295,6 +306,27 @@ describe("an informer", function()
 				assert.same({ "add shop/a 5", "synced  ", "add shop/b 12" }, told())
 			end)
 		end
+
+		it("is expired because the server was away lists again soon, however long that was", function()
+			local stream = settle("10")
+			driver:advance(2)
+			stream:cut()
+			for failures = 1, 6 do
+				server:watch("10").peer:close()
+				expect_wait(failures)
+			end
+			stream = server:watch "10"
+			stream:open()
+			stream:error(410, "Expired", "too old resource version: 10 (90)")
+			expect_wait(1)
+			stream = server:list { resourceVersion = "10" }
+			stream:items({ object("a", 5) }, { version = "90" })
+			stream = server:watch "90"
+			stream:open()
+			stream:error(410, "Expired", "too old resource version: 90 (91)")
+			expect_wait(2)
+			server:list { resourceVersion = "90" }
+		end)
 
 		it("is refused for its number watches again, when told", function()
 			local stream = settle("10")
@@ -381,16 +413,16 @@ describe("an informer", function()
 			local stream = settle "10"
 			stream:event("MODIFIED", "a", 12)
 			stream:event("MODIFIED", "a", 12)
-			stream:event("MODIFIED", "a", 11)
 			stream:event("ADDED", "b", 13)
-			driver:event("add", "h", function(event)
-				return event.key == "shop/b"
-			end)
-			local report = driver:ask("report", { id = "i" })
-			assert.same({ 1, 1 }, { report.duplicates, report.stale })
-			assert.same({ "add shop/a 5", "synced  ", "update shop/a 12" }, told())
+			stream:event("MODIFIED", "a", 11)
+			stream:event("DELETED", "a", 11)
+			stream:event("DELETED", "none", 11)
 			stream:finish()
 			server:watch "13"
+			local report = driver:ask("report", { id = "i" })
+			assert.same({ 2, 2 }, { report.duplicates, report.stale })
+			assert.same({ "add shop/a 5", "synced  ", "update shop/a 12", "add shop/b 13" }, told())
+			assert.same({ ["shop/a"] = "12", ["shop/b"] = "13" }, (driver:store "i"))
 		end)
 
 		it("shows another uid under the same name tells a delete and an add", function()

@@ -4,16 +4,24 @@
  *
  * Orders come from stdin, one a line, fields parted by tabs, until "quit" or the end of input:
  *
- *   informer  id= apiVersion= kind= resource= namespaces=a,b labels= fields= drop=a,b keep=a,b metadata=1 page_size=
- * end=1 end: once it has synced, it is let go of and the factory is shut down, inside its own callback start the
- * factory's start listen    id= informer= every=1 resync= open=1 hold=1 quiet=1 end=1 hold: notifications wait until
- * "drain"; quiet: they are only counted; end: it is freed inside its first callback open      id=                opens
- * a listener drain     id= count=         gives out so many (all when not given) forget    id=                frees a
- * listener stats     id=                of a listener barrier   id= informers=a,b patience= timeout= end=1 late id=
- * table id=    a barrier's texts report    id=                of an informer store     id=                its keys and
- * resourceVersions, in order get       id= key=           one object index     id= name= path=    adds an index find
- * id= name= value=   keys by index; namespace= instead: keys of a namespace advance   seconds=           moves the
- * clock shutdown                     the factory's shutdown
+ * - informer id= apiVersion= kind= resource= namespaces=a,b labels= fields= drop=a,b keep=a,b metadata=1 page_size=
+ * - … end=1: once it has synced, it is let go of and the factory is shut down, inside its own callback
+ * - start: the factory's start
+ * - listen id= informer= every=1 resync= open=1
+ * - … hold=1: notifications wait until "drain"; quiet=1: they are only counted; end=1: freed inside its first callback
+ * - open id=: opens a listener
+ * - drain id= count=: gives out so many (all when not given)
+ * - forget id=: frees a listener
+ * - stats id=: of a listener
+ * - barrier id= informers=a,b patience= timeout= end=1 (freed inside its callback)
+ * - late id=, table id=: a barrier's texts
+ * - report id=: of an informer
+ * - store id=: its keys and resourceVersions, in order
+ * - get id= key=: one object
+ * - index id= name= path=: adds an index
+ * - find id= name= value=: keys by index; with namespace= instead: keys of a namespace
+ * - advance seconds=: moves the clock
+ * - shutdown: the factory's shutdown
  *
  * Every order is answered by "ok" or "bad" once it is carried out. An informer says "change" when its state, synced,
  * attempts or numbers of requests change. */

@@ -69,6 +69,8 @@ describe("a script's library", function()
 			local function own() return x end
 			setfenv(own, { x = 3 })
 			assert(own() == 3)
+			string.sub = function() return "" end
+			assert(not pcall(setfenv, k8s.get, {}))
 		]]
 	end)
 
@@ -87,6 +89,26 @@ describe("a script's library", function()
 		fails("script%.lua:1: cjson%.decode takes at most 8 MiB",
 			"require('cjson').decode('\"' .. ('x'):rep(9 * 1024 * 1024) .. '\"')")
 		passes "local cjson = require 'cjson' assert(cjson.decode('{\"a\":null}').a == require('perilune').null)"
+	end)
+
+	it("bounds what cjson writes", function()
+		passes [[
+			local cjson = require "cjson"
+			local bush = {}
+			for _ = 1, 40 do bush = { bush, bush } end
+			cjson.encode_sparse_array(true, 0, 0)
+			local loop = {}
+			loop.again = loop
+			for _, value in ipairs { bush, { [1e9] = 1 }, ("x"):rep(9 * 1024 * 1024), { [("x"):rep(9 * 1024 * 1024)] = 1 } } do
+				for _, encode in ipairs { cjson.encode, cjson.new().encode } do
+					local ok, err = pcall(encode, value)
+					assert(not ok and err:find("script.lua:10: cjson.encode writes at most 8 MiB", 1, true), err)
+				end
+			end
+			assert(select(2, pcall(cjson.encode, loop)):find("script.lua:15: cjson.encode: nested deeper than 1000", 1, true))
+			assert(not pcall(cjson.encode))
+			assert(cjson.encode { a = { 1, 2, cjson.null }, b = "x" } and cjson.encode(5) == "5" and cjson.encode {} == "{}")
+		]]
 	end)
 end)
 

@@ -80,6 +80,10 @@ describe("a script that takes too much memory", function()
 		["a string that doubles"] = "local s = 'x' while true do s = s .. s end",
 		["a table that grows"] = "local t = {} while true do t[#t + 1] = ('x'):rep(1000) .. #t end",
 		["catching the refusal"] = "while true do pcall(function() local s = 'x' while true do s = s .. s end end) end",
+		["catching the refusal in what load reads from"] =
+			"load(function() local s = 'x' while true do s = s .. s end end) print 'it went on'",
+		["tables that leave no room at all"] = "local t while true do t = { t } end",
+		["functions that leave no room at all"] = "local f while true do local g = f f = function() return g end end",
 	}
 	for name, chunk in pairs(chunks) do
 		it("is stopped, and its state goes on: " .. name, function()

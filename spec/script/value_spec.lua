@@ -102,3 +102,39 @@ describe("YAML", function()
 		assert.matches("line %d", err)
 	end)
 end)
+
+describe("what would grow without end is refused", function()
+	-- A table of a few entries that is gigabytes when written out.
+	local function bush()
+		local t = {}
+		for _ = 1, 40 do
+			t = { t, t }
+		end
+		return t
+	end
+
+	it("by k8s.json.encode and k8s.yaml.encode", function()
+		for name, encode in pairs { json = json.encode, yaml = k8s.yaml.encode } do
+			local ok, err = pcall(encode, bush())
+			assert.is_false(ok)
+			assert.matches("^spec/.*:%d+: k8s%." .. name .. "%.encode: .*larger than 64 MiB", err)
+		end
+	end)
+
+	it("by k8s.yaml.decode_all, over all documents together", function()
+		local lines = { "a: &a [" .. ("x,"):rep(500) .. "]" }
+		for i = 1, 2 do
+			lines[#lines + 1] = ("%s: &%s [%s]"):format(("bc"):sub(i, i), ("bc"):sub(i, i), ("*%s,"):format(("ab"):sub(i, i)):rep(100))
+		end
+		local document = table.concat(lines, "\n")
+		local nothing, err = k8s.yaml.decode_all((document .. "\n---\n"):rep(4))
+		assert.is_nil(nothing)
+		assert.matches("the documents are larger than 64 MiB", err)
+	end)
+
+	it("and a number that no Lua number holds", function()
+		local nothing, err = json.decode "[1e999]"
+		assert.is_nil(nothing)
+		assert.matches("^JSON: the number 1e999 is out of range", err)
+	end)
+end)

@@ -93,6 +93,39 @@ describe("a coroutine that waits for the host", function()
 		assert.is_false(result[1])
 		assert.matches("cannot resume", result[2])
 	end)
+
+	it("can't be resumed by anyone else where it is a handler's own", function()
+		local co, answer
+		k8s.on_synced(function()
+			co = coroutine.running()
+			answer = wait "answer"
+		end)
+		k8s.sleep(0)
+		assert.same({ false, "cannot resume a coroutine of the host" }, { coroutine.resume(co, "false answer") })
+		k8s.sleep(0.02)
+		assert.equal("answer", answer)
+	end)
+
+	it("has waited in vain where its stack has no room to pass that on", function()
+		for padding = 0, 30 do
+			local tried, result = false, nil
+			local co = coroutine.create(function() return wait "answer" end)
+			local function dive(...)
+				pcall(dive, ...)
+				if not tried then
+					tried, result = true, { pcall(coroutine.resume, co) }
+				end
+				return 1
+			end
+			dive(unpack({}, 1, padding))
+			local answered = result[1] and result[2] and result[3] == "answer"
+			assert(answered or tostring(result[2]):find "stack overflow" or tostring(result[3]):find "stack overflow",
+				padding .. ": " .. tostring(result[2]))
+			local start = k8s.now()
+			k8s.sleep(0.01)
+			assert(k8s.now() - start > 0.005, "the lost call has ended another one")
+		end
+	end)
 end)
 
 describe("a host call says that it can't wait", function()
@@ -104,6 +137,16 @@ describe("a host call says that it can't wait", function()
 
 	it("inside table.sort", function()
 		refused(table.sort, { 2, 1 }, function() return wait(true) end)
+	end)
+
+	it("inside a coroutine that was resumed there", function()
+		refused(table.sort, { 2, 1 }, function() return coroutine.wrap(wait)(true) end)
+		refused(table.sort, { 2, 1 }, function()
+			return coroutine.wrap(function() return coroutine.wrap(wait)(true) end)()
+		end)
+		local co = coroutine.wrap(function() return wait(coroutine.yield()) end)
+		table.sort({ 2, 1 }, function() return co() end)
+		assert.equal("later", co "later")
 	end)
 
 	it("inside string.gsub", function()

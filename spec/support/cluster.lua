@@ -107,203 +107,218 @@ local function request_lines(with, request, out)
 end
 
 -- folder: the state folder of scripts/cluster; nil for the one of the environment.
-local function open(folder, flags)
-	local cluster = { await = await, random_name = random_name }
-	local found -- { path = } or { reason = }
-	local credentials
-	local leftovers = {} -- paths of what was made
+local Cluster = {}
+Cluster.__index = Cluster
 
-	local function run(...)
-		local options = { "scripts/cluster", ... }
-		options.seconds = START_SECONDS
-		options.env = folder and { PERILUNE_CLUSTER_DIR = folder, PERILUNE_TEST_KUBECONFIG = false } or nil
-		return process.run(options)
+function Cluster:script(...)
+	local options = { "scripts/cluster", ... }
+	options.seconds = START_SECONDS
+	options.env = self.folder and { PERILUNE_CLUSTER_DIR = self.folder, PERILUNE_TEST_KUBECONFIG = false } or nil
+	return process.run(options)
+end
+
+function Cluster:given()
+	local given = not self.folder and os.getenv "PERILUNE_TEST_KUBECONFIG"
+	return given and given ~= "" and given or nil
+end
+
+-- { path = } or { reason = }
+function Cluster:find()
+	if self:given() then
+		return { path = self:given() }
 	end
-
-	local function find()
-		local given = not folder and os.getenv "PERILUNE_TEST_KUBECONFIG"
-		if given and given ~= "" then
-			return { path = given }
-		end
-		local ok, code, _, stderr = pcall(run, "up", unpack(flags or {}))
-		if not ok or code ~= 0 then
-			return { reason = "no API server: " .. last_line(ok and stderr or tostring(code)) }
-		end
-		local _, env = run "env"
-		local path = env:match "^export KUBECONFIG=(.-)\n"
-		return path and { path = path } or { reason = "no API server: scripts/cluster env says " .. env }
+	local ok, code, _, stderr = pcall(self.script, self, "up", unpack(self.flags))
+	if not ok or code ~= 0 then
+		return { reason = "no API server: " .. last_line(ok and stderr or tostring(code)) }
 	end
+	local _, env = self:script "env"
+	local path = env:match "^export KUBECONFIG=(.-)\n"
+	return path and { path = path } or { reason = "no API server: scripts/cluster env says " .. env }
+end
 
-	function cluster.kubeconfig()
-		found = found or find()
-		return found.path, found.reason
+function Cluster:kubeconfig()
+	self.found = self.found or self:find()
+	return self.found.path, self.found.reason
+end
+
+function Cluster:need()
+	local path, reason = self:kubeconfig()
+	if not path then
+		pending(reason)
 	end
+	return path
+end
 
-	function cluster.need()
-		local path, reason = cluster.kubeconfig()
-		if not path then
-			pending(reason)
-		end
-		return path
+--- nil and a reason for a cluster that was only given, since no certificate can be issued there.
+function Cluster:user(name)
+	local code, stdout, stderr = self:script("user", name)
+	if code ~= 0 or self:given() then
+		return nil, "no user can be made: " .. last_line(stderr)
 	end
+	return stdout:match "^(.-)\n"
+end
 
-	--- nil and a reason for a cluster that was only given, since no certificate can be issued there.
-	function cluster.user(name)
-		local code, stdout, stderr = run("user", name)
-		if code ~= 0 or (not folder and os.getenv "PERILUNE_TEST_KUBECONFIG") then
-			return nil, "no user can be made: " .. last_line(stderr)
-		end
-		return stdout:match "^(.-)\n"
+function Cluster:credentials()
+	self.read = self.read or read_credentials(assert(self:kubeconfig()))
+	return self.read
+end
+
+function Cluster:server()
+	return self:credentials().server
+end
+
+--- The path of the cluster's CA certificate.
+function Cluster:ca()
+	return self:credentials().ca
+end
+
+--- One curl for all requests.
+function Cluster:send(requests, parallel)
+	local with, lines = self:credentials(), {}
+	for i, request in ipairs(requests) do
+		request_lines(with, request, lines)
+		lines[#lines + 1] = "write-out = " .. quoted "\n%{http_code}\n"
+		lines[#lines + 1] = parallel and 'output = "/dev/null"' or nil
+		lines[#lines + 1] = i < #requests and "next" or nil
 	end
-
-	local function load_credentials()
-		credentials = credentials or read_credentials(assert(cluster.kubeconfig()))
-		return credentials
+	local code, stdout, stderr = process.run {
+		"curl", "--silent", "--show-error", "--max-time", 20 + #requests / 20, seconds = 60 + #requests / 10,
+		parallel and "--parallel" or "--no-parallel", "--config", files.write(with.folder .. "/requests", table.concat(lines, "\n")),
+	}
+	assert(code == 0, "curl: " .. stderr)
+	local answers = {}
+	for body, status in stdout:gmatch "([^\n]*)\n+(%d+)\n" do
+		answers[#answers + 1] = { status = tonumber(status), body = not parallel and cjson.decode(body) or nil }
 	end
+	assert(#answers == #requests, "curl answered " .. #answers .. " of " .. #requests .. " requests")
+	return answers
+end
 
-	function cluster.server()
-		return load_credentials().server
-	end
+--- The answer's bytes as they came.
+function Cluster:raw(method, path, body)
+	local with, lines = self:credentials(), {}
+	request_lines(with, { method, path, body }, lines)
+	local code, stdout, stderr = process.run {
+		"curl", "--silent", "--show-error", "--max-time", "20", "--write-out", "\n%{http_code}",
+		"--config", files.write(with.folder .. "/request", table.concat(lines, "\n")),
+	}
+	assert(code == 0, "curl: " .. stderr)
+	local answer, status = stdout:match "^(.*)\n(%d+)$"
+	return tonumber(status), answer
+end
 
-	--- The path of the cluster's CA certificate.
-	function cluster.ca()
-		return load_credentials().ca
-	end
+function Cluster:curl(method, path, body)
+	local status, answer = self:raw(method, path, body)
+	local ok, decoded = pcall(cjson.decode, answer)
+	return status, ok and decoded or answer
+end
 
-	--- One curl for all requests.
-	function cluster.send(requests, parallel)
-		local with, lines = load_credentials(), {}
-		for i, request in ipairs(requests) do
-			request_lines(with, request, lines)
-			lines[#lines + 1] = ("write-out = %s"):format(quoted "\n%{http_code}\n")
-			if parallel then lines[#lines + 1] = 'output = "/dev/null"' end
-			lines[#lines + 1] = i < #requests and "next" or nil
-		end
-		local code, stdout, stderr = process.run {
-			"curl", "--silent", "--show-error", "--max-time", 20 + #requests / 20, seconds = 60 + #requests / 10,
-			parallel and "--parallel" or "--no-parallel", "--config", files.write(with.folder .. "/requests", table.concat(lines, "\n")),
-		}
-		assert(code == 0, "curl: " .. stderr)
-		local answers = {}
-		for body, status in stdout:gmatch "([^\n]*)\n+(%d+)\n" do
-			answers[#answers + 1] = { status = tonumber(status), body = not parallel and cjson.decode(body) or nil }
-		end
-		assert(#answers == #requests, "curl answered " .. #answers .. " of " .. #requests .. " requests")
-		return answers
-	end
+-- Creates something that goes when busted ends.
+function Cluster:make(path, object)
+	local status, body = self:curl("POST", path, object)
+	assert(status == 201, ("no %s: %s"):format(object.kind, tostring(body.message or body)))
+	table.insert(self.leftovers, path .. "/" .. object.metadata.name)
+end
 
-	--- Status and the answer's bytes as they came.
-	function cluster.raw(method, path, body)
-		local with, lines = load_credentials(), {}
-		request_lines(with, { method, path, body }, lines)
-		local code, stdout, stderr = process.run {
-			"curl", "--silent", "--show-error", "--max-time", "20", "--write-out", "\n%{http_code}",
-			"--config", files.write(with.folder .. "/request", table.concat(lines, "\n")),
-		}
-		assert(code == 0, "curl: " .. stderr)
-		local answer, status = stdout:match "^(.*)\n(%d+)$"
-		return tonumber(status), answer
-	end
-
-	function cluster.curl(method, path, body)
-		local status, answer = cluster.raw(method, path, body)
-		local ok, decoded = pcall(cjson.decode, answer)
-		return status, ok and decoded or answer
-	end
-
-	-- Creates something that goes when busted ends.
-	local function make(path, object)
-		local status, body = cluster.curl("POST", path, object)
-		assert(status == 201, ("no %s: %s"):format(object.kind, tostring(body.message or body)))
-		leftovers[#leftovers + 1] = path .. "/" .. object.metadata.name
-	end
-
-	--- The service account controller has made the namespace's default account when this returns; but not in a second cluster, whose
-	--- controllers come back late after a stop of the API server.
-	function cluster.namespace()
-		local name = random_name()
-		make("/api/v1/namespaces", { apiVersion = "v1", kind = "Namespace", metadata = { name = name } })
-		if not folder then
-			await(20, "the default service account of " .. name, function()
-				return cluster.curl("GET", "/api/v1/namespaces/" .. name .. "/serviceaccounts/default") == 200
-			end)
-		end
-		return name
-	end
-
-	function cluster.grant(user, rules)
-		local rbac, name = "/apis/rbac.authorization.k8s.io/v1/", random_name()
-		make(rbac .. "clusterroles", {
-			apiVersion = "rbac.authorization.k8s.io/v1", kind = "ClusterRole", metadata = { name = name }, rules = rules,
-		})
-		make(rbac .. "clusterrolebindings", {
-			apiVersion = "rbac.authorization.k8s.io/v1", kind = "ClusterRoleBinding", metadata = { name = name },
-			roleRef = { apiGroup = "rbac.authorization.k8s.io", kind = "ClusterRole", name = name },
-			subjects = { { apiGroup = "rbac.authorization.k8s.io", kind = "User", name = user } },
-		})
-	end
-
-	--- Namespaced, with any fields. group: one that is not there yet; a fresh one where none is given.
-	function cluster.define(group)
-		group = group or random_name() .. ".example.com"
-		make("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {
-			apiVersion = "apiextensions.k8s.io/v1", kind = "CustomResourceDefinition", metadata = { name = "widgets." .. group },
-			spec = {
-				group = group, scope = "Namespaced",
-				names = { kind = "Widget", listKind = "WidgetList", plural = "widgets", singular = "widget" },
-				versions = { {
-					name = "v1", served = true, storage = true,
-					schema = { openAPIV3Schema = { type = "object", ["x-kubernetes-preserve-unknown-fields"] = true } },
-				} },
-			},
-		})
-		await(20, "the kind Widget", function()
-			return cluster.curl("GET", "/apis/" .. group .. "/v1/widgets") == 200
+--- What controllers put into each namespace is there when this returns: the service account default and the ConfigMap kube-root-ca.crt.
+--- But not in a second cluster, whose controllers come back late after a stop of the API server.
+function Cluster:namespace()
+	local name = random_name()
+	local path = "/api/v1/namespaces/" .. name
+	self:make("/api/v1/namespaces", { apiVersion = "v1", kind = "Namespace", metadata = { name = name } })
+	if not self.folder then
+		await(20, "what controllers put into " .. name, function()
+			local answers = self:send { { "GET", path .. "/serviceaccounts/default" }, { "GET", path .. "/configmaps/kube-root-ca.crt" } }
+			return answers[1].status == 200 and answers[2].status == 200
 		end)
-		return group .. "/v1", "/apis/" .. group .. "/v1"
 	end
+	return name
+end
 
-	function cluster.stop_apiserver(signal)
-		assert(folder, "only a second cluster may be stopped")
-		assert(run("stop-apiserver", signal or "TERM") == 0)
-	end
+function Cluster:grant(user, rules)
+	local rbac, name = "/apis/rbac.authorization.k8s.io/v1/", random_name()
+	self:make(rbac .. "clusterroles", {
+		apiVersion = "rbac.authorization.k8s.io/v1", kind = "ClusterRole", metadata = { name = name }, rules = rules,
+	})
+	self:make(rbac .. "clusterrolebindings", {
+		apiVersion = "rbac.authorization.k8s.io/v1", kind = "ClusterRoleBinding", metadata = { name = name },
+		roleRef = { apiGroup = "rbac.authorization.k8s.io", kind = "ClusterRole", name = name },
+		subjects = { { apiGroup = "rbac.authorization.k8s.io", kind = "User", name = user } },
+	})
+end
 
-	function cluster.start_apiserver()
-		local code, _, stderr = run "start-apiserver"
-		assert(code == 0, stderr)
-	end
+--- Namespaced, with any fields. group: one that is not there yet; a fresh one where none is given.
+function Cluster:define(group)
+	group = group or random_name() .. ".example.com"
+	self:make("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {
+		apiVersion = "apiextensions.k8s.io/v1", kind = "CustomResourceDefinition", metadata = { name = "widgets." .. group },
+		spec = {
+			group = group, scope = "Namespaced",
+			names = { kind = "Widget", listKind = "WidgetList", plural = "widgets", singular = "widget" },
+			versions = { {
+				name = "v1", served = true, storage = true,
+				schema = { openAPIV3Schema = { type = "object", ["x-kubernetes-preserve-unknown-fields"] = true } },
+			} },
+		},
+	})
+	await(20, "the kind Widget", function()
+		return self:curl("GET", "/apis/" .. group .. "/v1/widgets") == 200
+	end)
+	return group .. "/v1", "/apis/" .. group .. "/v1"
+end
 
-	function cluster.compact()
-		local code, _, stderr = run "compact"
-		assert(code == 0, stderr)
-	end
+function Cluster:stop_apiserver(signal)
+	assert(self.folder, "only a second cluster may be stopped")
+	assert(self:script("stop-apiserver", signal or "TERM") == 0)
+end
 
-	function cluster.audit(namespace)
-		local entries = {}
-		for line in files.read(folder .. "/audit.log"):gmatch "[^\n]+" do
-			local entry = cjson.decode(line)
-			if entry.objectRef.namespace == namespace then
-				entries[#entries + 1] = {
-					verb = entry.verb, resource = entry.objectRef.resource, agent = entry.userAgent, stage = entry.stage,
-				}
-			end
+function Cluster:start_apiserver()
+	local code, _, stderr = self:script "start-apiserver"
+	assert(code == 0, stderr)
+end
+
+function Cluster:compact()
+	local code, _, stderr = self:script "compact"
+	assert(code == 0, stderr)
+end
+
+function Cluster:audit(namespace)
+	local entries = {}
+	for line in files.read(self.folder .. "/audit.log"):gmatch "[^\n]+" do
+		local entry = cjson.decode(line)
+		if entry.objectRef.namespace == namespace then
+			entries[#entries + 1] = {
+				verb = entry.verb, resource = entry.objectRef.resource, agent = entry.userAgent, stage = entry.stage,
+			}
 		end
-		return entries
 	end
+	return entries
+end
 
+function Cluster:clean()
+	if self.folder and self.found and self.found.path then
+		pcall(self.script, self, "down")
+	end
+	for i = self.folder and 0 or #self.leftovers, 1, -1 do
+		pcall(self.curl, self, "DELETE", self.leftovers[i])
+	end
+	self.leftovers = {}
+end
+
+-- The functions of one cluster, to be called with a dot.
+local function open(folder, flags)
+	local self = setmetatable({ folder = folder, flags = flags or {}, leftovers = {} }, Cluster)
+	local functions = { await = await, random_name = random_name }
+	for name, method in pairs(Cluster) do
+		functions[name] = name ~= "__index" and function(...)
+			return method(self, ...)
+		end or nil
+	end
 	busted.subscribe({ "suite", "end" }, function()
-		if folder and found and found.path then
-			pcall(run, "down")
-		else
-			for i = #leftovers, 1, -1 do
-				pcall(cluster.curl, "DELETE", leftovers[i])
-			end
-		end
-		leftovers = {}
+		self:clean()
 		return nil, true
 	end)
-
-	return cluster
+	return functions
 end
 
 local common = open()

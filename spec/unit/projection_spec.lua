@@ -69,6 +69,10 @@ describe("projection", function()
 		assert.matches('path "spec.["', message, 1, true)
 		_, message = project({ keep = { "spec.containers[*].name" } }, "{}")
 		assert.matches("only keys", message)
+		for _, path in ipairs { "metadata", "metadata.name", "metadata.resourceVersion" } do
+			_, message = project({ drop = { path } }, "{}")
+			assert.matches("can't be dropped: it says which object this is", message, 1, true)
+		end
 		_, message = project({ drop = { "spec" }, keep = { "data" } }, "{}")
 		assert.matches("exclude each other", message)
 	end)

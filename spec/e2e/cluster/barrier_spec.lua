@@ -177,3 +177,40 @@ describe("wait_for_cache_sync", function()
 		run:stop()
 	end)
 end)
+
+describe("a kind that disappears", function()
+	it("takes its objects along, and is watched again when it has come back", function()
+		cluster.need()
+		local group = cluster.random_name() .. ".example.com"
+		local version, path = cluster.define(group)
+		local function create(name)
+			local status = cluster.curl("POST", path .. "/namespaces/default/widgets", { apiVersion = version, kind = "Widget", metadata = { name = name } })
+			assert.equal(201, status)
+		end
+		create "old"
+		local run = host.start {
+			kubeconfig = cluster.kubeconfig(), pages = true, set = { version = version },
+			script = [[
+				local widgets = k8s.informer { apiVersion = k8s.config.version, kind = "Widget" }
+				local function log(widget, event) print(event.type, widget.metadata.name, widgets:count()) end
+				widgets:add_event_handler { add = log, delete = log }
+			]],
+		}
+		assert.equal("add\told\t1", run:line())
+		local crd = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets." .. group
+		assert.equal(200, (cluster.curl("DELETE", crd)))
+		assert.equal("delete\told\t0", run:line())
+		cluster.await(60, "no such kind", function()
+			return run:status().informers[1].state:find "no such kind"
+		end)
+		assert.equal(200, (run:page "/readyz"))
+
+		cluster.await(20, "the end of the old one", function()
+			return cluster.curl("GET", crd) == 404
+		end)
+		cluster.define(group)
+		create "new"
+		assert.equal("add\tnew\t1", run:line(40))
+		run:stop()
+	end)
+end)

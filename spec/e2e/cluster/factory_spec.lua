@@ -10,6 +10,7 @@ describe("a factory", function()
 		second = cluster.second()
 		second.need()
 		namespace = second.namespace()
+		second.send { { "POST", "/api/v1/namespaces/" .. namespace .. "/configmaps", { metadata = { name = "first" } } } }
 	end)
 
 	after_each(function()
@@ -62,7 +63,7 @@ describe("a factory", function()
 	it("makes one list and one watch for each kind, however often it is started", function()
 		start { script = [[
 			k8s.main(function()
-				local factory = k8s.factory { namespace = k8s.config.namespace }
+				local factory = k8s.factory { namespace = k8s.config.namespace, field_selector = "metadata.name!=kube-root-ca.crt" }
 				local first = factory:informer { apiVersion = "v1", kind = "ConfigMap" }
 				factory:informer { apiVersion = "v1", kind = "Secret" }
 				factory:start()
@@ -81,23 +82,25 @@ describe("a factory", function()
 
 	it("shares an informer between scripts", function()
 		local script = [[
-			k8s.informer { apiVersion = "v1", kind = "ConfigMap", namespace = k8s.config.namespace }
+			k8s.factory { namespace = k8s.config.namespace, field_selector = "metadata.name!=kube-root-ca.crt" }
+				:informer { apiVersion = "v1", kind = "ConfigMap" }
 				:add_event_handler { add = function(map) print("SCRIPT", map.metadata.name) end }
 		]]
 		start { one = script:gsub("SCRIPT", "one"), two = script:gsub("SCRIPT", "two") }
 		local seen = { run:line(), run:line() }
 		table.sort(seen)
-		assert.same({ "one\tkube-root-ca.crt", "two\tkube-root-ca.crt" }, seen)
+		assert.same({ "one\tfirst", "two\tfirst" }, seen)
 		await_requests { ["list configmaps"] = 1, ["watch configmaps"] = 1 }
 		assert.same({ ConfigMap = { 1, 1 } }, counts_in_status())
 	end)
 
 	it("ends its watches at shutdown, keeps those that others use, and never starts again", function()
 		start { script = [[
-			local shared = k8s.informer { apiVersion = "v1", kind = "ConfigMap", namespace = k8s.config.namespace }
+			local shared = k8s.factory { namespace = k8s.config.namespace, field_selector = "metadata.name!=kube-root-ca.crt" }
+				:informer { apiVersion = "v1", kind = "ConfigMap" }
 			shared:add_event_handler { add = function(map) print("kept", map.metadata.name) end }
 			k8s.on_synced(function()
-				local factory = k8s.factory { namespace = k8s.config.namespace }
+				local factory = k8s.factory { namespace = k8s.config.namespace, field_selector = "metadata.name!=kube-root-ca.crt" }
 				factory:informer { apiVersion = "v1", kind = "ConfigMap" }
 					:add_event_handler { add = function(map) print("given up", map.metadata.name) end }
 				factory:informer { apiVersion = "v1", kind = "Secret" }
@@ -121,7 +124,7 @@ describe("a factory", function()
 		table.remove(lines)
 		table.sort(lines)
 		assert.is_true(cjson.decode(table.remove(lines)).synced)
-		assert.same({ "given up\tkube-root-ca.crt", "kept\tkube-root-ca.crt" }, lines)
+		assert.same({ "given up\tfirst", "kept\tfirst" }, lines)
 
 		await_ended { ["watch secrets"] = 1 }
 		second.send { { "POST", "/api/v1/namespaces/" .. namespace .. "/configmaps", { metadata = { name = "later" } } } }
@@ -132,5 +135,40 @@ describe("a factory", function()
 		run:stop()
 		run = nil
 		await_ended { ["watch configmaps"] = 1, ["watch secrets"] = 1 }
+	end)
+
+	it("ends a wait that its shutdown, or the program's, leaves without hope", function()
+		start { script = [[
+			local function wait(name, factory)
+				factory:informer { apiVersion = "v1", kind = "ConfigMap" }
+				factory:informer { apiVersion = "example.com/v1", kind = "Nothing" }
+				factory:start()
+				print("waiting", name)
+				local result = factory:wait_for_cache_sync()
+				print("waited", name, result.synced, #result.informers, result.err)
+				print("again", name, factory:wait_for_cache_sync().synced)
+			end
+			local given_up, kept
+			k8s.main(function()
+				given_up = k8s.factory { namespace = k8s.config.namespace }
+				wait("given up", given_up)
+			end)
+			k8s.main(function()
+				kept = k8s.factory { namespace = k8s.config.namespace }
+				wait("kept", kept)
+			end)
+			k8s.main(function()
+				k8s.sleep(0.3)
+				given_up:shutdown()
+			end)
+		]] }
+		assert.equal("waiting\tgiven up", run:line())
+		assert.equal("waiting\tkept", run:line())
+		assert.truthy(run:line():find "^waited\tgiven up\tfalse\t0\texample.com/v1/Nothing")
+		assert.equal("again\tgiven up\ttrue", run:line())
+		run.child:kill "TERM"
+		assert.truthy(run:line(5):find "^waited\tkept\tfalse\t2\texample.com/v1/Nothing")
+		assert.equal("again\tkept\tfalse", run:line(5))
+		assert.equal(0, run:wait(5))
 	end)
 end)

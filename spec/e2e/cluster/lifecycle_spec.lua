@@ -33,7 +33,11 @@ describe("perilune run", function()
 		k8s.informer { apiVersion = "v1", kind = "ConfigMap", namespace = k8s.config.namespace }:add_event_handler {
 			add = function(map) print("begin", map.metadata.name) k8s.sleep(tonumber(k8s.config.seconds)) print "finished" end,
 		}
-		k8s.on_shutdown(function() print "shutdown" k8s.sleep(0.1) print "shut down" end)
+		k8s.on_shutdown(function()
+			print "shutdown"
+			assert(k8s.create { apiVersion = "v1", kind = "Secret", metadata = { name = "bye", namespace = k8s.config.namespace } })
+			print "shut down"
+		end)
 	]]
 
 	for _, signal in ipairs { "TERM", "INT" } do
@@ -48,6 +52,7 @@ describe("perilune run", function()
 			assert.equal(0, run:wait())
 			assert.equal(1, select(2, run.child:stdout():gsub("begin", "")))
 			contains(run.child:stderr(), "stopping")
+			assert.equal(200, (cluster.curl("GET", "/api/v1/namespaces/" .. namespace .. "/secrets/bye")))
 		end)
 	end
 
