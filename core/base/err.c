@@ -11,7 +11,8 @@ void err_clear(struct err *err)
 	*err = (struct err){.retry_after = -1};
 }
 
-/* Copies text as one line, cut between characters. */
+/* Copies text as one line, cut between characters; a control character (C1 too, which some terminals obey) becomes a
+ * space. */
 static void copy_line(char *out, size_t size, const char *text)
 {
 	size_t length = strnlen(text, size);
@@ -20,8 +21,13 @@ static void copy_line(char *out, size_t size, const char *text)
 		while (length && utf8_is_tail((unsigned char)text[length]))
 			length--;
 	}
-	for (size_t i = 0; i < length; i++)
-		out[i] = text[i] == '\n' || text[i] == '\r' ? ' ' : text[i];
+	for (size_t i = 0; i < length; i++) {
+		unsigned char c = (unsigned char)text[i], next = (unsigned char)text[i + 1];
+		bool c1 = c == 0xC2 && next >= 0x80 && next < 0xA0;
+		out[i] = c < ' ' || c == 0x7F || c1 ? ' ' : text[i];
+		if (c1)
+			out[++i] = ' ';
+	}
 	out[length] = '\0';
 }
 

@@ -18,8 +18,8 @@ struct err {
 
 void err_clear(struct err *err);
 
-/* Sets reason and message (cut to fit, newlines made spaces), the rest as err_clear. Returns -1, so that a function can
- * end in `return err_set(...)`. err may be NULL. */
+/* Sets reason and message (cut to fit, control characters made spaces), the rest as err_clear. Returns -1, so that a
+ * function can end in `return err_set(...)`. err may be NULL. */
 int err_set(struct err *err, const char *reason, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* Puts "prefix: " before the message. Returns -1. err may be NULL. */

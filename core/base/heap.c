@@ -77,11 +77,3 @@ struct heap_node *heap_first(const struct heap *heap)
 {
 	return heap->count ? heap->nodes[0] : NULL;
 }
-
-struct heap_node *heap_pop(struct heap *heap)
-{
-	struct heap_node *first = heap_first(heap);
-	if (first)
-		heap_remove(heap, first);
-	return first;
-}

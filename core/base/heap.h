@@ -22,6 +22,5 @@ void heap_fini(struct heap *heap); /* nodes are not touched */
 void heap_push(struct heap *heap, struct heap_node *node, double at); /* moves it when it is already in. O(log n) */
 void heap_remove(struct heap *heap, struct heap_node *node);          /* harmless when in no heap. O(log n) */
 struct heap_node *heap_first(const struct heap *heap);                /* NULL when empty */
-struct heap_node *heap_pop(struct heap *heap);                        /* NULL when empty */
 
 #endif

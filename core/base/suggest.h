@@ -13,4 +13,8 @@ struct suggest {
 void suggest_init(struct suggest *suggest, const char *word);
 void suggest_offer(struct suggest *suggest, const char *name); /* borrowed */
 
+/* Insertions, deletions, replacements and swaps of neighbours that make b of a, whatever the case of ASCII letters;
+ * SIZE_MAX where either is longer than 63 bytes. */
+size_t suggest_distance(const char *a, const char *b);
+
 #endif

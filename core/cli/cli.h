@@ -14,7 +14,9 @@ enum {                    /* which flags a verb takes; each row of the flags in 
        FLAGS_HOST = 4,    /* how long the host waits */
        FLAGS_LISTEN = 8,
        FLAGS_LOG = 16,
-       FLAGS_OUTPUT = 32
+       FLAGS_OUTPUT = 32,
+       FLAGS_SANDBOX = 64,   /* whether there is one */
+       FLAGS_MANIFESTS = 128 /* what is in it */
 };
 
 struct verb {
@@ -42,6 +44,7 @@ int cli_usage(const struct verb *verb, const char *format, ...) __attribute__((f
 int cmd_run(const struct options *options);
 int cmd_check(const struct options *options);
 int cmd_test(const struct options *options);
+int cmd_sandbox(const struct options *options);
 int cmd_version(const struct options *options);
 int cmd_help(const struct options *options);
 int cmd_test_foreign(const char *argument);

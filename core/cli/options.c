@@ -26,6 +26,9 @@ static const struct flag flags[] = {
      "one of the kubeconfig's; else its current-context"},
     {"namespace", 'n', "NAME", FLAGS_CLUSTER, &value_namespace, FIELD(namespace),
      "watch this namespace only; else all"},
+    {"sandbox", 0, NULL, FLAGS_SANDBOX, &value_switch, FIELD(sandbox), "an in-memory API server in this process"},
+    {"manifests", 0, "FILE|DIR", FLAGS_MANIFESTS, &value_path, FIELD(manifests),
+     "YAML that is put into the sandbox first; repeatable"},
     {"set", 0, "KEY=VALUE", FLAGS_SCRIPT, &value_setting, FIELD(settings), "read as k8s.config.KEY; repeatable"},
     {"dry-run", 0, NULL, FLAGS_SCRIPT, &value_switch, FIELD(dry_run), "writes go out with dryRun=All"},
     {"jit", 0, NULL, FLAGS_SCRIPT, &value_switch, FIELD(jit), "compile scripts; the time limit then only reports"},
@@ -228,6 +231,7 @@ void options_fini(struct options *options)
 	value_texts_fini(&options->operands);
 	value_texts_fini(&options->handed_on);
 	value_texts_fini(&options->settings);
+	value_texts_fini(&options->manifests);
 }
 
 void options_print(FILE *out, unsigned groups)

@@ -23,7 +23,8 @@ struct options {
 	enum log_level log_level;
 	double sync_timeout, grace_period, time_limit;
 	size_t memory_limit;
-	bool jit, unsafe_libs, dry_run;
+	bool jit, unsafe_libs, dry_run, sandbox;
+	struct value_texts manifests;
 	const char *output; /* NULL, "json" or "text" */
 };
 

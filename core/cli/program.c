@@ -31,11 +31,11 @@ int program_fail(const struct program *program, const struct err *err)
 static int load_config(struct program *program, enum program_cluster cluster, struct config **config, struct err *why)
 {
 	const struct options *options = program->options;
-	bool asked_for = options->kubeconfig || options->context;
+	const char *kubeconfig = program->sandbox ? sandbox_kubeconfig(program->sandbox) : options->kubeconfig;
+	bool asked_for = kubeconfig || options->context;
 	*config = NULL;
 	if (cluster != PROGRAM_HAS_NO_CLUSTER || asked_for)
-		*config = config_load(
-		    &(struct config_options){options->kubeconfig, options->context, options->namespace}, why);
+		*config = config_load(&(struct config_options){kubeconfig, options->context, options->namespace}, why);
 	if (!*config && (cluster == PROGRAM_NEEDS_CLUSTER || asked_for))
 		return program_fail(program, why);
 	if (cluster == PROGRAM_HAS_NO_CLUSTER) {
@@ -65,23 +65,42 @@ static int make_host(struct program *program, struct config *config, const struc
 	return program->host ? 0 : program_fail(program, &err);
 }
 
+int program_open_sandbox(struct program *program, const char *address)
+{
+	struct sandbox_options options = {.address = address, .manifests = program->options->manifests.items};
+	struct err err;
+	program->sandbox = sandbox_new(program->loop, &options, &err);
+	return program->sandbox ? 0 : program_fail(program, &err);
+}
+
+static int check_sandbox(const struct options *options)
+{
+	if (options->sandbox && (options->kubeconfig || options->context))
+		return cli_usage(options->verb, "--sandbox is a cluster of its own: it takes no --%s",
+				 options->kubeconfig ? "kubeconfig" : "context");
+	if (!options->sandbox && options->manifests.count)
+		return cli_usage(options->verb, "--manifests needs --sandbox");
+	return 0;
+}
+
 int program_open(struct program *program, const struct options *options, enum program_cluster cluster)
 {
 	bool for_people = cluster != PROGRAM_NEEDS_CLUSTER && options->log_format == LOG_TEXT;
 	*program = (struct program){.options = options, .plain = for_people};
 	struct config *config;
 	struct err err;
-	err_clear(&err);
 	raise_descriptor_limit();
-	int code = load_config(program, cluster, &config, &err);
+	program->loop = loop_new(&err);
+	if (!program->loop)
+		return program_fail(program, &err);
+	int code = check_sandbox(options);
+	if (!code && options->sandbox && cluster != PROGRAM_HAS_NO_CLUSTER)
+		code = program_open_sandbox(program, "127.0.0.1:0");
+	err_clear(&err);
+	if (!code)
+		code = load_config(program, cluster, &config, &err);
 	if (code)
 		return code;
-	struct err failure;
-	program->loop = loop_new(&failure);
-	if (!program->loop) {
-		config_free(config);
-		return program_fail(program, &failure);
-	}
 	program->config = config;
 	return make_host(program, config, &err);
 }
@@ -90,6 +109,7 @@ void program_close(struct program *program)
 {
 	if (program->host)
 		host_free(program->host);
+	sandbox_free(program->sandbox);
 	if (program->loop)
 		loop_free(program->loop);
 }

@@ -4,10 +4,12 @@
 
 #include "cli/options.h"
 #include "script/host.h"
+#include "script/sandbox.h"
 
 struct program {
 	const struct options *options;
 	struct loop *loop;
+	struct sandbox *sandbox; /* with --sandbox */
 	struct host *host;
 	const struct config *config; /* the host's; NULL without a cluster */
 	bool plain;                  /* failures are lines for people and editors ("file:line: what"), not log lines */
@@ -19,8 +21,10 @@ enum program_cluster {
 	PROGRAM_HAS_NO_CLUSTER    /* the same, but it is only read */
 };
 
-/* 0, or an exit code after the reason was told. program_close in either case. */
+/* 0, or an exit code after the reason was told. program_close in either case. program_open_sandbox needs the loop
+ * alone, and is part of program_open. */
 int program_open(struct program *program, const struct options *options, enum program_cluster cluster);
+int program_open_sandbox(struct program *program, const char *address);
 void program_close(struct program *program);
 
 int program_load(struct program *program); /* every path, each failure told; 0 or the first failure's exit code */

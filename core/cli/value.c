@@ -114,6 +114,14 @@ static int read_namespace(const char *text, void *out)
 	return label ? keep(text, out) : -1;
 }
 
+static int read_path(const char *text, void *out)
+{
+	if (!*text)
+		return -1;
+	value_texts_add(out, text);
+	return 0;
+}
+
 static int read_setting(const char *text, void *out)
 {
 	const char *equals = strchr(text, '=');
@@ -145,6 +153,7 @@ const struct value_kind value_size = {read_size, "a size such as 64MiB, 1GiB or 
 const struct value_kind value_address = {read_address, "ADDR:PORT such as 127.0.0.1:8080, :8080 or [::1]:8080, or off"};
 const struct value_kind value_namespace = {read_namespace, "a namespace's name"};
 const struct value_kind value_setting = {read_setting, "key=value"};
+const struct value_kind value_path = {read_path, "a file or folder"};
 const struct value_kind value_level = {read_level, "debug, info, warn or error"};
 const struct value_kind value_format = {read_format, "text or json"};
 const struct value_kind value_output = {read_output, "text or json"};

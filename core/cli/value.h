@@ -24,6 +24,7 @@ extern const struct value_kind value_size;      /* size_t, bytes */
 extern const struct value_kind value_address;   /* const char *: ADDR:PORT or "off" */
 extern const struct value_kind value_namespace; /* const char * */
 extern const struct value_kind value_setting;   /* struct value_texts: one more key=value */
+extern const struct value_kind value_path;      /* struct value_texts: one more file or folder */
 extern const struct value_kind value_level;     /* enum log_level */
 extern const struct value_kind value_format;    /* enum log_format */
 extern const struct value_kind value_output;    /* const char *: "text" or "json" */

@@ -156,14 +156,6 @@ static const char *check_string(const char *at, const char *end, struct lex_faul
 	}
 }
 
-const char *lex_string(const char *at, const char *end, struct lex_fault *fault)
-{
-	at = lex_space(at, end);
-	if (at == end || *at != '"')
-		return fail(fault, at, end, "a string");
-	return check_string(at + 1, end, fault);
-}
-
 static const char *skip_digits(const char *at, const char *end)
 {
 	while (at < end && *at >= '0' && *at <= '9')

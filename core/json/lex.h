@@ -26,9 +26,6 @@ struct lex_fault {
  * that touches the end is taken as whole. */
 const char *lex_value(const char *at, const char *end, struct lex_fault *fault);
 
-/* Reads one string with its quotes, as lex_value does. */
-const char *lex_string(const char *at, const char *end, struct lex_fault *fault);
-
 /* Puts "byte n: expected …" into err. Returns -1. */
 int lex_fail(struct err *err, size_t offset, const char *expected);
 

@@ -16,15 +16,21 @@ void piece_fini(struct piece *piece)
 	buf_fini(&piece->held);
 }
 
-void piece_begin(struct piece *piece, const char *chunk)
+int piece_feed(struct piece *piece, const char *bytes, size_t length, piece_step_fn step, void *data, struct err *err)
 {
-	piece->chunk = chunk;
-}
-
-void piece_end(struct piece *piece, size_t length)
-{
+	const char *at = bytes, *end = bytes + length;
+	int moved = 1;
+	piece->chunk = bytes;
+	while (moved > 0) {
+		if (!piece_is_open(piece))
+			at = lex_space(at, end);
+		if (at == end)
+			break;
+		moved = step(data, &at, end, err);
+	}
 	piece->fed += length;
 	piece->chunk = NULL;
+	return moved < 0 ? -1 : 0;
 }
 
 size_t piece_offset(const struct piece *piece, const char *at)

@@ -1,4 +1,5 @@
-/* piece: one JSON value out of bytes that come in chunks of any size; for the splitter and the watch's frames.
+/* piece: one JSON value after another out of bytes that come in chunks of any size; for the splitter and the watch's
+ * frames.
  *
  * A value that lies whole in its chunk is sliced there. Of one that does not, the bytes are held until it is whole,
  * with how far it has been read, so that no byte is read again for each chunk. */
@@ -26,8 +27,14 @@ struct piece {
 void piece_init(struct piece *piece, size_t limit, const char *what); /* limit: most bytes of one value; 0 is none */
 void piece_fini(struct piece *piece);
 
-void piece_begin(struct piece *piece, const char *chunk);
-void piece_end(struct piece *piece, size_t length);
+/* Takes what there is at *at (which is no space, and before end) and moves *at behind it. 1 when there may be more to
+ * do, 0 when the chunk ran out, -1 with err. */
+typedef int (*piece_step_fn)(void *data, const char **at, const char *end, struct err *err);
+
+/* Calls step until the chunk has run out. 0, or step's -1. */
+int piece_feed(struct piece *piece, const char *bytes, size_t length, piece_step_fn step, void *data, struct err *err);
+
+/* For step. */
 size_t piece_offset(const struct piece *piece, const char *at); /* of a place in the chunk, in the stream */
 bool piece_is_open(const struct piece *piece);                  /* inside a value: what comes next belongs to it */
 

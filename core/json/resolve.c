@@ -40,7 +40,7 @@ static const struct word words[] = {
 static const struct word *find_word(const char *text, size_t length)
 {
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (!strncmp(words[i].text, text, length) && !words[i].text[length])
+		if (strlen(words[i].text) == length && !memcmp(words[i].text, text, length))
 			return &words[i];
 	return NULL;
 }

@@ -150,9 +150,10 @@ static int step_sign(struct split *split, const char **at, struct err *err)
 	return lex_fail(err, piece_offset(&split->piece, *at), moves[split->state].expected);
 }
 
-/* One move. 1 when there may be more to do, 0 when the chunk ran out, -1 with err. *at is before end. */
-static int step(struct split *split, const char **at, const char *end, struct err *err)
+/* One move. */
+static int step(void *data, const char **at, const char *end, struct err *err)
 {
+	struct split *split = data;
 	switch (split->state) {
 	case FIRST_KEY:
 		split->state = **at == '}' ? AFTER_VALUE : KEY;
@@ -173,18 +174,7 @@ static int step(struct split *split, const char **at, const char *end, struct er
 
 int split_feed(struct split *split, const char *bytes, size_t length, struct err *err)
 {
-	const char *at = bytes, *end = bytes + length;
-	int moved = 1;
-	piece_begin(&split->piece, bytes);
-	while (moved > 0) {
-		if (!piece_is_open(&split->piece))
-			at = lex_space(at, end);
-		if (at == end)
-			break;
-		moved = step(split, &at, end, err);
-	}
-	piece_end(&split->piece, length);
-	return moved < 0 ? -1 : 0;
+	return piece_feed(&split->piece, bytes, length, step, split, err);
 }
 
 int split_finish(struct split *split, struct err *err)

@@ -54,6 +54,7 @@ struct reader {
 	struct err *err;
 };
 
+/* detail is never the value of a member: that may be a secret, as in a kubeconfig. */
 static int fail(struct reader *reader, const char *problem, const char *detail)
 {
 	return err_set(reader->err, "", "line %zu, column %zu: %s%s%s", reader->mark.line + 1, reader->mark.column + 1,
@@ -129,7 +130,7 @@ static const struct anchor *find_anchor(struct reader *reader, const char *name)
 {
 	const struct anchor *anchor = strmap_get(&reader->anchors, name, strlen(name));
 	if (!anchor)
-		fail(reader, "this alias has no finished anchor before it", name);
+		fail(reader, "this alias has no finished anchor before it", NULL);
 	return anchor;
 }
 
@@ -287,7 +288,7 @@ static int write_scalar(struct reader *reader, const yaml_event_t *event, struct
 		return fail(reader, "JSON has no such number", text);
 	reader->full |= out->length == before;
 	if (i < count && *meaning != scalar_tags[i].meanings[0] && *meaning != scalar_tags[i].meanings[1])
-		return fail(reader, scalar_tags[i].problem, text);
+		return fail(reader, scalar_tags[i].problem, NULL);
 	return 0;
 }
 

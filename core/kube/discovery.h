@@ -25,7 +25,7 @@ void discovery_cancel(struct discovery_lookup *lookup);
 /* What is already known, without a request; NULL when not. */
 const struct resource *discovery_known(const struct discovery *discovery, const char *api_version, const char *kind,
 				       const char *plural);
-void discovery_forget(struct discovery *discovery,
-		      const char *api_version); /* the next look-up asks again; known resources stay valid */
+/* The next look-up asks again; known resources stay valid. */
+void discovery_forget(struct discovery *discovery, const char *api_version);
 
 #endif

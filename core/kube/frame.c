@@ -60,16 +60,10 @@ static int tell(struct frame *frame, struct json_slice value, size_t offset, str
 	return frame->on_event(frame->data, &event, err) ? -1 : 0;
 }
 
-static const char *skip_space(const char *at, const char *end)
+/* One event, or as much of it as there is. */
+static int step(void *data, const char **at, const char *end, struct err *err)
 {
-	while (at < end && (*at == ' ' || *at == '\n' || *at == '\t' || *at == '\r'))
-		at++;
-	return at;
-}
-
-/* One event, or as much of it as there is. As piece_read. */
-static int step(struct frame *frame, const char **at, const char *end, struct err *err)
-{
+	struct frame *frame = data;
 	struct piece *piece = &frame->piece;
 	struct json_slice value;
 	size_t offset = piece_is_open(piece) ? piece->held_at : piece_offset(piece, *at);
@@ -86,18 +80,7 @@ static int step(struct frame *frame, const char **at, const char *end, struct er
 
 int frame_feed(struct frame *frame, const char *bytes, size_t length, struct err *err)
 {
-	const char *at = bytes, *end = bytes + length;
-	int moved = 1;
-	piece_begin(&frame->piece, bytes);
-	while (moved > 0) {
-		if (!piece_is_open(&frame->piece))
-			at = skip_space(at, end);
-		if (at == end)
-			break;
-		moved = step(frame, &at, end, err);
-	}
-	piece_end(&frame->piece, length);
-	return moved < 0 ? -1 : 0;
+	return piece_feed(&frame->piece, bytes, length, step, frame, err);
 }
 
 int frame_finish(const struct frame *frame, struct err *err)

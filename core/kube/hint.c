@@ -1,18 +1,17 @@
 #include "kube/hint.h"
 
-#include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/suggest.h"
 #include "kube/request.h"
 
 #define FRESH_SECONDS 300
 #define ASK_SECONDS 10
 #define MOST_NAMED 3
-#define LONGEST_NAME 63 /* longer ones are compared as they are */
-#define FARTHEST 100    /* no likeness */
+#define FARTHEST 100 /* no likeness */
 
 /* All groups with their kinds in one answer, since Kubernetes 1.26; older servers ignore it and name groups alone. */
 #define ACCEPT                                                                                                         \
@@ -155,41 +154,11 @@ void hint_free(struct hint *hint)
 	alloc_free(hint);
 }
 
-static unsigned least(unsigned a, unsigned b, unsigned c)
-{
-	unsigned low = a < b ? a : b;
-	return low < c ? low : c;
-}
-
-/* Insertions, removals and changes of letters, whatever their case. */
-static unsigned edit_distance(const char *a, const char *b)
-{
-	unsigned row[LONGEST_NAME + 1], columns = (unsigned)strlen(b);
-	for (unsigned j = 0; j <= columns; j++)
-		row[j] = j;
-	for (unsigned i = 0; a[i]; i++) {
-		unsigned diagonal = row[0];
-		row[0] = i + 1;
-		for (unsigned j = 0; j < columns; j++) {
-			bool equal = tolower((unsigned char)a[i]) == tolower((unsigned char)b[j]);
-			unsigned value = least(row[j] + 1, row[j + 1] + 1, diagonal + !equal);
-			diagonal = row[j + 1];
-			row[j + 1] = value;
-		}
-	}
-	return row[columns];
-}
-
 /* How unlike two names are; FARTHEST when that can be no slip. */
 static unsigned unlikeness(const char *given, const char *real)
 {
-	size_t length = strlen(given);
-	if (!strcasecmp(given, real))
-		return 0;
-	if (length > LONGEST_NAME || strlen(real) > LONGEST_NAME)
-		return FARTHEST;
-	unsigned distance = edit_distance(given, real);
-	return distance > 2 || distance * 3 > length ? FARTHEST : distance;
+	size_t distance = strcasecmp(given, real) ? suggest_distance(given, real) : 0;
+	return distance > 2 || distance * 3 > strlen(given) ? FARTHEST : (unsigned)distance;
 }
 
 /* Lower is nearer: first the letters, then whether it is the same group version, then whether kind and plural were

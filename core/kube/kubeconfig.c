@@ -86,18 +86,6 @@ static int keep_document(void *data, struct json_slice json, struct err *err)
 	return 0;
 }
 
-/* YAML holds all of JSON but for oddities of space and escapes, so what is JSON is taken as such. */
-static int parse(struct kubeconfig_file *file, const char *bytes, size_t length, struct err *err)
-{
-	size_t space = strspn(bytes, " \t\r\n");
-	if (bytes[space] == '{' && !json_validate(bytes, length, NULL)) {
-		while (strchr(" \t\r\n", bytes[length - 1]))
-			length--;
-		return keep_document(file, (struct json_slice){bytes + space, length - space}, err);
-	}
-	return yaml_to_json(bytes, length, keep_document, file, err);
-}
-
 static int read_file(struct kubeconfig *kubeconfig, const char *path, struct err *err)
 {
 	size_t length;
@@ -107,10 +95,10 @@ static int read_file(struct kubeconfig *kubeconfig, const char *path, struct err
 	kubeconfig->files = alloc_resize(kubeconfig->files, (kubeconfig->count + 1) * sizeof(*kubeconfig->files));
 	struct kubeconfig_file *file = &kubeconfig->files[kubeconfig->count++];
 	*file = (struct kubeconfig_file){.path = alloc_string(path)};
-	int result = parse(file, bytes, length, err) || check_file(file, err) ? err_prefix(err, "%s", path) : 0;
+	int failed = yaml_to_json(bytes, length, keep_document, file, err) || check_file(file, err);
 	explicit_bzero(bytes, length);
 	alloc_free(bytes);
-	return result;
+	return failed ? err_prefix(err, "%s", path) : 0;
 }
 
 static char *join_paths(const struct kubeconfig *kubeconfig)

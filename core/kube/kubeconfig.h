@@ -23,8 +23,8 @@ struct kubeconfig {
 int kubeconfig_read(struct kubeconfig *kubeconfig, const char *paths, struct err *err);
 void kubeconfig_fini(struct kubeconfig *kubeconfig);
 
-char *kubeconfig_current(
-    const struct kubeconfig *kubeconfig); /* the current-context, owned by the caller; NULL when none is named */
+/* The current-context, owned by the caller; NULL when none is named. */
+char *kubeconfig_current(const struct kubeconfig *kubeconfig);
 
 /* One entry; borrowed from the kubeconfig. kind is "context", "cluster" or "user". */
 struct kubeconfig_entry {
@@ -39,10 +39,10 @@ void kubeconfig_names(const struct kubeconfig *kubeconfig, const char *kind, str
 
 /* Members of an entry: owned by the caller, NULL when absent or empty. 0, or -1 with err when of another type. */
 int kubeconfig_text(const struct kubeconfig_entry *entry, const char *key, char **out, struct err *err);
-int kubeconfig_path(const struct kubeconfig_entry *entry, const char *key, char **out,
-		    struct err *err); /* resolved against its file */
-int kubeconfig_data(const struct kubeconfig_entry *entry, const char *key, char **out,
-		    struct err *err); /* base64 of a text */
+/* A path, resolved against its file. */
+int kubeconfig_path(const struct kubeconfig_entry *entry, const char *key, char **out, struct err *err);
+/* The base64 of a text, decoded. */
+int kubeconfig_data(const struct kubeconfig_entry *entry, const char *key, char **out, struct err *err);
 int kubeconfig_flag(const struct kubeconfig_entry *entry, const char *key, bool *out, struct err *err);
 
 #endif

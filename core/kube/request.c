@@ -486,8 +486,3 @@ void request_cancel(struct request *request)
 	if (request && !request->dead)
 		kill_request(request);
 }
-
-double request_silence(const struct request *request)
-{
-	return request->http ? http_silence(request->http) : 0;
-}

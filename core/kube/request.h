@@ -39,8 +39,7 @@ struct request_events {
 struct request;
 struct request *request_start(struct cluster *cluster, const struct request_options *options,
 			      const struct request_events *events, void *data);
-void request_cancel(struct request *request);          /* no event after it */
-double request_silence(const struct request *request); /* seconds since a byte of the answer came; 0 while it waits */
+void request_cancel(struct request *request); /* no event after it */
 
 /* Appends "&name=value" percent-encoded ("name=value" when query is empty). */
 void request_query_add(struct buf *query, const char *name, const char *value);

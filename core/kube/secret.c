@@ -15,13 +15,6 @@ void secret_free(char *text)
 	alloc_free(text);
 }
 
-void secret_wipe_buf(struct buf *buf)
-{
-	if (buf->data)
-		explicit_bzero(buf->data, buf->capacity);
-	buf_fini(buf);
-}
-
 static void free_bytes(char *bytes, size_t length)
 {
 	explicit_bzero(bytes, length);

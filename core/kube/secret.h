@@ -2,7 +2,8 @@
 #ifndef PERILUNE_KUBE_SECRET_H
 #define PERILUNE_KUBE_SECRET_H
 
-#include "base/buf.h"
+#include <stddef.h>
+
 #include "base/err.h"
 
 #define SECRET_FILE_LIMIT ((size_t)16 << 20)
@@ -11,9 +12,7 @@
  * than SECRET_FILE_LIMIT bytes. length may be NULL. */
 char *secret_read(const char *path, size_t *length, struct err *err);
 
-/* Wiped, then freed; NULL is harmless. secret_wipe_buf does the same to a buf, which is empty after it. */
-void secret_free(char *text);
-void secret_wipe_buf(struct buf *buf);
+void secret_free(char *text); /* wiped, then freed; NULL is harmless */
 
 /* Standard base64; line breaks are skipped, as Go does. The decoded text, owned by the caller; NULL when malformed. */
 char *secret_decode(const char *base64, size_t *length);

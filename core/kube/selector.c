@@ -5,10 +5,10 @@
 
 #include "base/alloc.h"
 
-enum operator{ OP_IN, OP_NOT_IN, OP_EXISTS, OP_ABSENT };
+enum operation { OP_IN, OP_NOT_IN, OP_EXISTS, OP_ABSENT };
 
 struct requirement {
-	enum operator op;
+	enum operation op;
 	char *key;
 	char **values;
 	size_t count;

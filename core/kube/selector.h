@@ -8,10 +8,10 @@
 #include "json/scan.h"
 
 struct selector;
-struct selector *selector_new(const char *text,
-			      struct err *err); /* NULL with err naming the place; "" selects everything */
+/* NULL with err naming the place; "" selects everything. */
+struct selector *selector_new(const char *text, struct err *err);
 void selector_free(struct selector *selector);
-bool selector_matches(const struct selector *selector,
-		      struct json_slice labels); /* metadata.labels; .data NULL when absent */
+/* labels: metadata.labels; .data NULL when absent. */
+bool selector_matches(const struct selector *selector, struct json_slice labels);
 
 #endif

@@ -103,8 +103,8 @@ bool bind_err_read(lua_State *L, int index, struct err *out)
 
 /* --- options --- */
 
-/* Ends with ": "; "" where the script is in no frame. What of the host's own Lua lies between is none of its author's business, and
- * a tail call there leaves no frame to count. */
+/* Ends with ": "; "" where the script is in no frame. What of the host's own Lua lies between is none of its author's
+ * business, and a tail call there leaves no frame to count. */
 static void push_place(lua_State *L)
 {
 	lua_Debug frame;
@@ -135,7 +135,8 @@ void bind_check_options(lua_State *L, int index, const char *what, const char *c
 		bind_misuse(L, "%s takes a table of options, not a %s", what, luaL_typename(L, index));
 	for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1)) {
 		if (lua_type(L, -2) != LUA_TSTRING)
-			bind_misuse(L, "%s: options have names; this table has a %s for one", what, luaL_typename(L, -2));
+			bind_misuse(L, "%s: options have names; this table has a %s for one", what,
+				    luaL_typename(L, -2));
 		const char *name = lua_tostring(L, -2);
 		struct suggest suggest;
 		suggest_init(&suggest, name);
@@ -162,7 +163,8 @@ static int option(lua_State *L, int index, const char *name, int type)
 {
 	int found = push_option(L, index, name);
 	if (found != LUA_TNIL && found != type)
-		bind_misuse(L, "option '%s' must be a %s, not a %s", name, lua_typename(L, type), lua_typename(L, found));
+		bind_misuse(L, "option '%s' must be a %s, not a %s", name, lua_typename(L, type),
+			    lua_typename(L, found));
 	return found;
 }
 
@@ -243,7 +245,8 @@ static int l_unknown_method(lua_State *L)
 	return luaL_error(L, "%s has no '%s'", lua_tostring(L, lua_upvalueindex(2)), name);
 }
 
-void bind_type(lua_State *L, const char *type, const char *name, const luaL_Reg *methods, lua_CFunction gc, lua_CFunction to_string)
+void bind_type(lua_State *L, const char *type, const char *name, const luaL_Reg *methods, lua_CFunction gc,
+	       lua_CFunction to_string)
 {
 	luaL_newmetatable(L, type);
 	lua_newtable(L);
@@ -311,8 +314,9 @@ static void push_config(lua_State *L)
 
 void bind_open(lua_State *L)
 {
-	static void (*const parts[])(lua_State *) = {bind_json_open,	bind_log_open,	   bind_time_open, bind_client_open,
-						     bind_informer_open, bind_factory_open, bind_event_open};
+	static void (*const parts[])(lua_State *) = {bind_json_open,   bind_log_open,      bind_time_open,
+						     bind_client_open, bind_informer_open, bind_factory_open,
+						     bind_event_open};
 	value_open(L);
 	open_err(L);
 	lua_newtable(L);

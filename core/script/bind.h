@@ -1,4 +1,5 @@
-/* bind: what `require "perilune"` is. One C file for each part of it, each with its luaL_Reg at the foot and a row in bind.c. */
+/* bind: what `require "perilune"` is. One C file for each part of it, each with its luaL_Reg at the foot and a row in
+ * bind.c. */
 #ifndef PERILUNE_SCRIPT_BIND_H
 #define PERILUNE_SCRIPT_BIND_H
 
@@ -6,8 +7,8 @@
 #include <lua.h>
 
 #include "base/err.h"
-#include "json/scan.h"
 #include "script/script.h"
+#include "json/scan.h"
 
 /* Builds the module and puts it into package.loaded.perilune. Inside call_plain. */
 void bind_open(lua_State *L);
@@ -19,7 +20,7 @@ void bind_time_open(lua_State *L);
 void bind_client_open(lua_State *L);
 void bind_informer_open(lua_State *L);
 void bind_factory_open(lua_State *L);
-/* Each wait_for_cache_sync under way, of factory or of all (NULL), returns with what there is: nothing more will come. */
+/* Each wait_for_cache_sync under way, of factory or of all (NULL), returns with what there is. */
 void bind_factory_end_waits(struct script *script, const struct script_factory *factory);
 void bind_event_open(lua_State *L);
 
@@ -30,12 +31,14 @@ bool bind_err_read(lua_State *L, int index, struct err *out);
 
 /* What a script wants decoded of an object. Shared: counted. */
 struct fields;
-struct fields *fields_new(const char *const *paths, size_t count, struct err *err); /* NULL with err: a malformed path */
+struct fields *fields_new(const char *const *paths, size_t count, struct err *err); /* NULL: a malformed path */
 struct fields *fields_ref(struct fields *fields); /* NULL is harmless here and below */
 void fields_unref(struct fields *fields);
 
 /* Pushes the object, or only its fields when they are not NULL. */
 void bind_object_push(lua_State *L, const struct object *object, const struct fields *fields);
+
+extern const char *const bind_event_names[]; /* by enum notification_type */
 
 /* The event argument of a handler; takes references of its own. */
 void bind_event_push(lua_State *L, const struct notification *notification, struct fields *fields);
@@ -46,10 +49,10 @@ void bind_informer_push(lua_State *L, struct script_factory *factory, int option
 /* Raises an error of misuse at the script's own line, whatever of the host's Lua called. Never returns. */
 int bind_misuse(lua_State *L, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Argument checking with errors that name the option. Tables of options are closed: an unknown name is an error with the nearest known one. They are read
- * raw. index is positive. */
+/* Argument checking with errors that name the option. Tables of options are closed: an unknown name is an error with
+ * the nearest known one. They are read raw. index is positive. */
 void bind_check_options(lua_State *L, int index, const char *what, const char *const *known);
-const char *bind_string_option(lua_State *L, int index, const char *name);   /* NULL when nil; borrowed from the table */
+const char *bind_string_option(lua_State *L, int index, const char *name); /* NULL when nil; borrowed from the table */
 /* One string or a list of them: borrowed from the table, in an array that stays on the stack; NULL when nil. */
 const char *const *bind_strings_option(lua_State *L, int index, const char *name, size_t *count);
 /* The string at index, borrowed; NULL where it is none. One with a NUL in it is misuse, as C would cut it there. */
@@ -57,7 +60,8 @@ const char *bind_text(lua_State *L, int index, const char *name);
 double bind_number_option(lua_State *L, int index, const char *name, double fallback);
 bool bind_bool_option(lua_State *L, int index, const char *name, bool fallback);
 /* Registers a userdata type with these methods; other names on it are errors. gc and to_string may be NULL. */
-void bind_type(lua_State *L, const char *type, const char *name, const luaL_Reg *methods, lua_CFunction gc, lua_CFunction to_string);
+void bind_type(lua_State *L, const char *type, const char *name, const luaL_Reg *methods, lua_CFunction gc,
+	       lua_CFunction to_string);
 
 int bind_function(lua_State *L, int index, const char *what); /* a registry reference to the function there */
 

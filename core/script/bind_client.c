@@ -1,4 +1,5 @@
-/* bind_client: one API call as a yielding function, and the module of calls (lua/perilune/client.lua) that is built on it. */
+/* bind_client: one API call as a yielding function, and the module of calls (lua/perilune/client.lua) that is built on
+ * it. */
 #include <lauxlib.h>
 #include <string.h>
 
@@ -14,7 +15,8 @@
 
 ALLOC_TYPE(call_type, "API call");
 
-#define DEFAULT_TIMEOUT 60 /* seconds; controller-runtime and client-go have none, kubectl none: a script should not hang for ever */
+/* In seconds. client-go and kubectl have none, but a script should not hang for ever. */
+#define DEFAULT_TIMEOUT 60
 
 struct api_call {
 	struct task *task;
@@ -28,7 +30,7 @@ struct api_call {
 
 static void free_call(struct api_call *call)
 {
-	char *texts[] = {call->method, call->api_version, call->kind,	     call->namespace,
+	char *texts[] = {call->method, call->api_version, call->kind,        call->namespace,
 			 call->name,   call->subresource, call->content_type};
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
 		alloc_free(texts[i]);
@@ -85,7 +87,8 @@ static int check_namespace(const struct api_call *call, const struct resource *r
 {
 	bool collection = !call->name && strcmp(call->method, "GET") == 0;
 	if (resource->namespaced && !call->namespace && !collection)
-		return err_set(err, "BadRequest", "%s %s is namespaced: give a namespace", call->api_version, resource->kind);
+		return err_set(err, "BadRequest", "%s %s is namespaced: give a namespace", call->api_version,
+			       resource->kind);
 	return 0;
 }
 
@@ -178,7 +181,8 @@ static struct api_call *make_call(lua_State *L, struct task *task, struct cluste
 	return call;
 }
 
-/* request{ what=, method=, apiVersion=, kind=, namespace=, name=, subresource=, query={}, body=, content_type=, timeout= } -> value | nil, err. */
+/* request{ what=, method=, apiVersion=, kind=, namespace=, name=, subresource=, query={}, body=, content_type=,
+ * timeout= } -> value | nil, err. */
 static int l_request(lua_State *L)
 {
 	luaL_checktype(L, 1, LUA_TTABLE);

@@ -10,9 +10,9 @@
 #define EVENT_TYPE "perilune.event"
 
 struct event {
-	struct notification notification; /* old counted, object NULL; both NULL after __gc */
+	struct notification notification; /* old counted, NULL once it is decoded; object NULL */
 	struct fields *fields;            /* counted */
-	int old;                          /* registry reference to the decoded old, or LUA_NOREF */
+	bool decoded;                     /* old is the one element of the userdata's environment */
 };
 
 ALLOC_TYPE(fields_type, "fields");
@@ -23,9 +23,9 @@ struct fields {
 	size_t count;
 };
 
-static const char *const type_names[] = {"add", "update", "delete"};
+const char *const bind_event_names[] = {"add", "update", "delete"};
 
-/* Decoding may use the state's scratch for strings, so packed or projected bytes are opened into memory that Lua owns. */
+/* Decoding may use the state's scratch for strings, so bytes that are opened there go into memory that Lua owns. */
 static void push_slice(lua_State *L, struct json_slice json, const struct buf *scratch)
 {
 	if (json.data != scratch->data) {
@@ -91,7 +91,6 @@ void bind_event_push(lua_State *L, const struct notification *notification, stru
 {
 	struct event *event = lua_newuserdata(L, sizeof(*event));
 	memset(event, 0, sizeof(*event));
-	event->old = LUA_NOREF;
 	luaL_getmetatable(L, EVENT_TYPE);
 	lua_setmetatable(L, -2);
 	event->notification = *notification;
@@ -101,15 +100,21 @@ void bind_event_push(lua_State *L, const struct notification *notification, stru
 		object_ref(notification->old);
 }
 
+/* The event is at 1. */
 static int push_old(lua_State *L, struct event *event)
 {
 	if (event->notification.type != NOTIFY_UPDATE)
 		return 0;
-	if (event->old == LUA_NOREF) {
+	if (!event->decoded) {
+		lua_createtable(L, 1, 0);
 		bind_object_push(L, event->notification.old, event->fields);
-		event->old = luaL_ref(L, LUA_REGISTRYINDEX);
+		lua_rawseti(L, -2, 1);
+		lua_setfenv(L, 1);
+		event->decoded = true;
+		notification_fini(&event->notification);
 	}
-	lua_rawgeti(L, LUA_REGISTRYINDEX, event->old);
+	lua_getfenv(L, 1);
+	lua_rawgeti(L, -1, 1);
 	return 1;
 }
 
@@ -118,7 +123,7 @@ static int l_index(lua_State *L)
 	struct event *event = luaL_checkudata(L, 1, EVENT_TYPE);
 	const char *name = luaL_checkstring(L, 2);
 	if (strcmp(name, "type") == 0)
-		lua_pushstring(L, type_names[event->notification.type]);
+		lua_pushstring(L, bind_event_names[event->notification.type]);
 	else if (strcmp(name, "initial") == 0)
 		lua_pushboolean(L, event->notification.initial);
 	else if (strcmp(name, "resync") == 0)
@@ -128,15 +133,14 @@ static int l_index(lua_State *L)
 	else if (strcmp(name, "old") == 0)
 		return push_old(L, event);
 	else
-		return bind_misuse(L, "an event has no '%s': it has type, initial, old, resync and final_state_unknown", name);
+		return bind_misuse(L, "an event has no '%s': it has type, initial, old, resync and final_state_unknown",
+				   name);
 	return 1;
 }
 
 static int l_gc(lua_State *L)
 {
 	struct event *event = luaL_checkudata(L, 1, EVENT_TYPE);
-	luaL_unref(L, LUA_REGISTRYINDEX, event->old);
-	event->old = LUA_NOREF;
 	notification_fini(&event->notification);
 	fields_unref(event->fields);
 	event->fields = NULL;

@@ -13,7 +13,7 @@
 
 ALLOC_TYPE(wait_type, "cache sync wait");
 
-/* Of a wait that begins while the program stops, in seconds: what has synced is told, what has not is not waited for. */
+/* Of a wait that begins while the program stops, in seconds: what has not synced by then is not waited for. */
 #define AT_ONCE 0.001
 
 static struct script_factory *check_factory(lua_State *L)
@@ -50,7 +50,7 @@ static int l_factory(lua_State *L)
 	struct script_factory **place = lua_newuserdata(L, sizeof(struct script_factory *));
 	luaL_getmetatable(L, FACTORY_TYPE);
 	lua_setmetatable(L, -2);
-	struct script_factory *factory = script_factory_new(state_of(L)->owner);
+	struct script_factory *factory = script_factory_new(script_of(L));
 	*place = factory;
 	factory->namespace = alloc_string(namespace);
 	factory->label_selector = alloc_string(label_selector);
@@ -81,7 +81,7 @@ static void need_cluster(lua_State *L)
 static int l_start(lua_State *L)
 {
 	struct script_factory *factory = check_factory(L);
-	struct script *script = state_of(L)->owner;
+	struct script *script = script_of(L);
 	if (!script->started) /* at top level: the host starts it when all scripts have loaded */
 		return 0;
 	need_cluster(L);

@@ -30,25 +30,22 @@ static struct handle *check_handle(lua_State *L)
 	return luaL_checkudata(L, 1, INFORMER_TYPE);
 }
 
-static struct script *script_of(lua_State *L)
-{
-	return state_of(L)->owner;
-}
-
 /* --- options to a spec --- */
 
 static void read_spec(lua_State *L, int index, const struct script_factory *factory, struct informer_spec *spec)
 {
-	static const char *const known[] = {"apiVersion",     "kind", "resource", "namespace", "label_selector", "field_selector",
-					    "metadata_only", "drop", "keep",	    "index",	 "resync",	   "page_size",
-					    NULL};
+	static const char *const known[] = {
+	    "apiVersion",     "kind",          "resource", "namespace", "label_selector",
+	    "field_selector", "metadata_only", "drop",     "keep",      "index",
+	    "resync",         "page_size",     NULL};
 	bind_check_options(L, index, "informer", known);
 	memset(spec, 0, sizeof(*spec));
 	spec->api_version = bind_string_option(L, index, "apiVersion");
 	spec->kind = bind_string_option(L, index, "kind");
 	spec->resource = bind_string_option(L, index, "resource");
 	if (!spec->api_version || (!spec->kind && !spec->resource))
-		bind_misuse(L, "informer: apiVersion and kind (or resource) are needed, such as { apiVersion = \"v1\", kind = \"Pod\" }");
+		bind_misuse(L, "informer: apiVersion and kind (or resource) are needed, such as { apiVersion = \"v1\", "
+			       "kind = \"Pod\" }");
 	spec->namespaces = bind_strings_option(L, index, "namespace", &spec->namespace_count);
 	if (!spec->namespaces && factory->namespace) {
 		spec->namespaces = (const char *const *)&factory->namespace;
@@ -75,7 +72,7 @@ static void read_spec(lua_State *L, int index, const struct script_factory *fact
 
 /* --- indexes --- */
 
-/* Indexes are the script's own: the shared store knows them under the script's file. Borrowed from the state's scratch. */
+/* Indexes are the script's own: the shared store knows them under its file. Borrowed from the state's scratch. */
 static const char *index_name(lua_State *L, const char *name)
 {
 	struct buf *full = &state_of(L)->scratch;
@@ -85,7 +82,8 @@ static const char *index_name(lua_State *L, const char *name)
 }
 
 /* Notes over which path the index goes. False when it is there already, over another one. */
-static bool note_index(struct script *script, const struct informer *informer, const char *name, const char *text, bool added)
+static bool note_index(struct script *script, const struct informer *informer, const char *name, const char *text,
+		       bool added)
 {
 	char *key = alloc_format("%p\n%s", (const void *)informer, name);
 	const char *before = added ? NULL : strmap_get(script->indexes, key, strlen(key));
@@ -107,7 +105,8 @@ static void add_index(lua_State *L, const struct handle *handle, const char *nam
 	if (!added)
 		fn.free(fn.data);
 	if (!note_index(script_of(L), handle->informer, name, text, added))
-		bind_misuse(L, "index '%s' of %s is there already, over another path", name, informer_label(handle->informer));
+		bind_misuse(L, "index '%s' of %s is there already, over another path", name,
+			    informer_label(handle->informer));
 }
 
 static void add_indexes(lua_State *L, int index, const struct handle *handle)
@@ -231,9 +230,8 @@ static int l_get(lua_State *L)
 		namespace = lua_isnil(L, 2) ? "" : check_name(L, 2, "namespace");
 		name = check_name(L, 3, "name");
 	}
-	if (!namespace)
-		namespace = only_namespace(L, handle, name);
-	const struct object *object = store_get(informer_store(handle->informer), namespace, name);
+	const char *where = namespace ? namespace : only_namespace(L, handle, name);
+	const struct object *object = store_get(informer_store(handle->informer), where, name);
 	if (!object)
 		return 0;
 	bind_object_push(L, object, NULL);
@@ -258,7 +256,8 @@ static bool matches(const struct query *query, const struct object *object)
 	struct buf scratch;
 	struct json_meta meta;
 	buf_init(&scratch, 0);
-	bool result = json_meta(object_open(object, &scratch), &meta) == 0 && selector_matches(query->selector, meta.labels);
+	bool result =
+	    json_meta(object_open(object, &scratch), &meta) == 0 && selector_matches(query->selector, meta.labels);
 	buf_fini(&scratch);
 	return result;
 }
@@ -295,7 +294,8 @@ static void end_query(struct query *query)
 	alloc_free(query->found);
 }
 
-#define PUSH_FOUND 3 /* where list keeps push_found: making a function may raise, and once the query has memory nothing may */
+/* Where list keeps push_found: making a function may raise, and once the query has memory nothing may. */
+#define PUSH_FOUND 3
 
 /* The C memory of the query is freed whether or not decoding raises. */
 static int finish_query(lua_State *L, struct query *query)
@@ -335,9 +335,11 @@ static bool read_index(lua_State *L, const struct handle *handle, struct index_q
 	return true;
 }
 
-static void find_indexed(lua_State *L, const struct handle *handle, const struct index_query *index, struct query *query)
+static void find_indexed(lua_State *L, const struct handle *handle, const struct index_query *index,
+			 struct query *query)
 {
-	store_each_index(informer_store(handle->informer), index_name(L, index->name), index->value, index->length, on_object, query);
+	store_each_index(informer_store(handle->informer), index_name(L, index->name), index->value, index->length,
+			 on_object, query);
 }
 
 static int l_list(lua_State *L)
@@ -423,17 +425,15 @@ static int l_resource_version(lua_State *L)
 
 /* --- handlers --- */
 
-/* By enum notification_type. */
-static const char *const function_names[] = {"add", "update", "delete"};
-
-/* Pushes the three functions, each or nil. */
+/* Pushes the three functions, each or nil, in the order of enum notification_type. */
 static void push_functions(lua_State *L)
 {
-	for (int i = 0; i < 3; i++) {
-		lua_pushstring(L, function_names[i]);
+	for (int type = 0; type < 3; type++) {
+		lua_pushstring(L, bind_event_names[type]);
 		lua_rawget(L, 2);
 		if (!lua_isnil(L, -1) && !lua_isfunction(L, -1))
-			bind_misuse(L, "add_event_handler: %s must be a function, not a %s", function_names[i], luaL_typename(L, -1));
+			bind_misuse(L, "add_event_handler: %s must be a function, not a %s", bind_event_names[type],
+				    luaL_typename(L, -1));
 	}
 }
 
@@ -517,7 +517,7 @@ static const luaL_Reg informer_methods[] = {{"get", l_get},
 					    {"add_event_handler", l_add_event_handler},
 					    {NULL, NULL}};
 static const luaL_Reg registration_methods[] = {
-	{"has_synced", l_registration_synced}, {"remove", l_registration_remove}, {NULL, NULL}};
+    {"has_synced", l_registration_synced}, {"remove", l_registration_remove}, {NULL, NULL}};
 
 void bind_informer_open(lua_State *L)
 {

@@ -1,9 +1,9 @@
 /* bind_json: k8s.json, k8s.yaml, k8s.null, k8s.array{} and k8s.object{}. */
 #include <lauxlib.h>
 
-#include "json/yaml.h"
 #include "script/bind.h"
 #include "script/value.h"
+#include "json/yaml.h"
 
 static int fail(lua_State *L, const char *message)
 {
@@ -145,7 +145,7 @@ static int l_object(lua_State *L)
 
 static const luaL_Reg json[] = {{"encode", l_json_encode}, {"decode", l_json_decode}, {NULL, NULL}};
 static const luaL_Reg yaml[] = {
-	{"encode", l_yaml_encode}, {"decode", l_yaml_decode}, {"decode_all", l_yaml_decode_all}, {NULL, NULL}};
+    {"encode", l_yaml_encode}, {"decode", l_yaml_decode}, {"decode_all", l_yaml_decode_all}, {NULL, NULL}};
 static const luaL_Reg marks[] = {{"array", l_array}, {"object", l_object}, {NULL, NULL}};
 
 void bind_json_open(lua_State *L)

@@ -8,8 +8,8 @@
 
 #define MOST_FIELDS 16
 
-/* The fields of the table at 2. Their texts stay on the stack, below the walk, so that they live until they are written:
- * a __tostring may take its neighbours out of the table. */
+/* The fields of the table at 2. Their texts stay on the stack, below the walk, so that they live until they are
+ * written: a __tostring may take its neighbours out of the table. */
 static int collect_fields(lua_State *L, struct log_field *fields)
 {
 	int count = 0;
@@ -70,7 +70,8 @@ static int l_error(lua_State *L)
 	return write_log(L, LOG_ERROR);
 }
 
-static const luaL_Reg functions[] = {{"debug", l_debug}, {"info", l_info}, {"warn", l_warn}, {"error", l_error}, {NULL, NULL}};
+static const luaL_Reg functions[] = {
+    {"debug", l_debug}, {"info", l_info}, {"warn", l_warn}, {"error", l_error}, {NULL, NULL}};
 
 void bind_log_open(lua_State *L)
 {

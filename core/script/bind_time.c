@@ -34,11 +34,6 @@ static void on_awake(void *data)
 	task_wake(task, push_nothing, NULL);
 }
 
-static struct script *script_of(lua_State *L)
-{
-	return state_of(L)->owner;
-}
-
 static int l_sleep(lua_State *L)
 {
 	double seconds = luaL_checknumber(L, 1);
@@ -93,8 +88,13 @@ static int l_main(lua_State *L)
 	return 0;
 }
 
-static const luaL_Reg functions[] = {{"sleep", l_sleep},	 {"now", l_now},		   {"every", l_every}, {"main", l_main},
-				     {"on_synced", l_on_synced}, {"on_shutdown", l_on_shutdown}, {NULL, NULL}};
+static const luaL_Reg functions[] = {{"sleep", l_sleep},
+				     {"now", l_now},
+				     {"every", l_every},
+				     {"main", l_main},
+				     {"on_synced", l_on_synced},
+				     {"on_shutdown", l_on_shutdown},
+				     {NULL, NULL}};
 
 void bind_time_open(lua_State *L)
 {

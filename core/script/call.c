@@ -48,8 +48,8 @@ static void settle_memory(struct state *state, bool refused)
 static int fail(struct state *state, int status, struct err *err)
 {
 	if (state->killed == KILL_TIME)
-		return err_set(err, "", "%s: stopped: ran longer than %g s without yielding (--time-limit)", state->killed_at,
-			       state->time_limit);
+		return err_set(err, "", "%s: stopped: ran longer than %g s without yielding (--time-limit)",
+			       state->killed_at, state->time_limit);
 	if (state->killed == KILL_MEMORY)
 		return err_set(err, "", "not enough memory: the script needs more than %zu MiB (--memory-limit)",
 			       state->memory_limit >> 20);
@@ -80,8 +80,8 @@ int call_plain(struct state *state, call_fn fn, void *data, struct err *err)
 	return result;
 }
 
-/* Whether a line of a traceback helps: C functions and ours don't, nor does the frame that failed, whose line LuaJIT no longer knows and the
- * message has said. */
+/* Whether a line of a traceback helps: C functions and ours don't, nor does the frame that failed, whose line LuaJIT no
+ * longer knows and the message has said. */
 static bool is_place(const char *line, size_t length)
 {
 	const char *in = memmem(line, length, ": in ", 5);
@@ -106,7 +106,8 @@ static void append_traceback(lua_State *L, lua_State *thread, int level, struct 
 	lua_pop(L, 1);
 }
 
-/* The value on top of L as text; a table goes through its __tostring, which may raise: we are inside the protected call. */
+/* The value on top of L as text; a table goes through its __tostring, which may raise: we are inside the protected
+ * call. */
 static const char *error_text(lua_State *L, struct err *err)
 {
 	if (bind_err_read(L, -1, err))

@@ -7,7 +7,6 @@
 #include "cache/listener.h"
 #include "script/bind.h"
 #include "script/call.h"
-#include "script/host_private.h"
 
 ALLOC_TYPE(consumer_type, "consumer");
 
@@ -49,8 +48,8 @@ static bool is_being_freed(const struct consumer *consumer)
 static void finish(struct consumer *consumer, const struct err *err)
 {
 	if (err && !is_being_freed(consumer))
-		script_log_error(consumer->script, err, function_names[consumer->current.type], consumer->options.informer,
-				 consumer->current.object);
+		script_log_error(consumer->script, err, function_names[consumer->current.type],
+				 consumer->options.informer, consumer->current.object);
 	consumer->calling = false;
 	consumer->task = NULL;
 	consumer->script->events++;
@@ -66,10 +65,9 @@ static void free_later(void *data)
 static void on_call_end(void *data, const struct err *err)
 {
 	struct consumer *consumer = data;
-	consumer->script->tasks--;
 	bool waited = consumer->task != NULL;
 	finish(consumer, err);
-	host_settled(consumer->script->host);
+	script_call_ended(consumer->script);
 	if (is_being_freed(consumer))
 		return;
 	if (consumer->removed)
@@ -119,7 +117,7 @@ struct consumer *consumer_new(const struct consumer_options *options)
 	consumer->script = options->factory->script;
 	loop_job_init(&consumer->job, on_turn, consumer);
 	struct listener_options listen = {
-		.every_event = options->every_event, .resync = options->resync, .on_ready = on_ready, .data = consumer};
+	    .every_event = options->every_event, .resync = options->resync, .on_ready = on_ready, .data = consumer};
 	consumer->listener = listener_new(options->informer, &listen);
 	list_add_tail(&consumer->script->consumers, &consumer->node);
 	return consumer;

@@ -1,4 +1,5 @@
-/* consumer: one add_event_handler of a script: takes notifications from its listener, one at a time and in order, and calls the functions. */
+/* consumer: one add_event_handler of a script: takes notifications from its listener, one at a time and in order, and
+ * calls the functions. */
 #ifndef PERILUNE_SCRIPT_CONSUMER_H
 #define PERILUNE_SCRIPT_CONSUMER_H
 
@@ -9,14 +10,15 @@ struct fields;
 struct consumer_options {
 	struct script_factory *factory;
 	struct informer *informer;
-	int functions[3];          /* registry references by enum notification_type; LUA_NOREF for none. Taken */
-	struct fields *fields;     /* taken; NULL for whole objects */
+	int functions[3];      /* registry references by enum notification_type; LUA_NOREF for none. Taken */
+	struct fields *fields; /* taken; NULL for whole objects */
 	double resync;
 	bool every_event;
 };
 
 struct consumer *consumer_new(const struct consumer_options *options);
-void consumer_free(struct consumer *consumer); /* cancels its running call; called by the script's end and by consumer_remove */
+/* Cancels its running call. The script's end calls it, and consumer_remove. */
+void consumer_free(struct consumer *consumer);
 void consumer_remove(struct consumer *consumer); /* no new calls; freed when the running one has ended */
 
 /* A number that no other consumer of the program has or had; and the way back, NULL when it is gone. */

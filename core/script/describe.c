@@ -35,7 +35,8 @@ static void describe_informer(void *data, struct informer *informer)
 {
 	const struct description *description = data;
 	size_t handlers = count_handlers(description->script, informer);
-	buf_append_format(description->out, "  informer %s, %zu handler%s\n", informer_label(informer), handlers, handlers == 1 ? "" : "s");
+	buf_append_format(description->out, "  informer %s, %zu handler%s\n", informer_label(informer), handlers,
+			  handlers == 1 ? "" : "s");
 }
 
 static void describe_calls(const struct list *calls, const char *what, struct buf *out)
@@ -72,8 +73,8 @@ static void append_readiness(void *data, struct informer *informer)
 {
 	struct informer_report report;
 	informer_report(informer, &report);
-	buf_append_format(data, "[%c]%s %s, %zu object%s%s%s\n", report.synced ? '+' : '-', report.label, report.state, report.objects,
-			  report.objects == 1 ? "" : "s", *report.message ? ": " : "", report.message);
+	buf_append_format(data, "[%c]%s %s, %zu object%s%s%s\n", report.synced ? '+' : '-', report.label, report.state,
+			  report.objects, report.objects == 1 ? "" : "s", *report.message ? ": " : "", report.message);
 }
 
 void host_readiness(struct host *host, struct buf *out)
@@ -96,8 +97,11 @@ static void append_informer(void *data, struct informer *informer)
 	struct informer_report report;
 	informer_report(informer, &report);
 	buf_append_text(out, out->data[out->length - 1] == '[' ? "{" : ",{");
-	const char *const texts[][2] = {{"apiVersion", report.api_version}, {"kind", report.kind}, {"namespace", report.namespace},
-					{"state", report.state},	    {"message", report.message}};
+	const char *const texts[][2] = {{"apiVersion", report.api_version},
+					{"kind", report.kind},
+					{"namespace", report.namespace},
+					{"state", report.state},
+					{"message", report.message}};
 	append_string(out, "informer", report.label);
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
 		buf_append_text(out, ",");
@@ -105,9 +109,10 @@ static void append_informer(void *data, struct informer *informer)
 	}
 	if (report.status)
 		buf_append_format(out, ",\"status\":%d", report.status);
-	buf_append_format(out, ",\"started\":%s,\"synced\":%s", report.started ? "true" : "false", report.synced ? "true" : "false");
-	buf_append_format(out, ",\"objects\":%zu,\"bytes\":%zu,\"attempts\":%u,\"lists\":%lu,\"watches\":%lu", report.objects, report.bytes,
-			  report.attempts, report.lists, report.watches);
+	buf_append_format(out, ",\"started\":%s,\"synced\":%s", report.started ? "true" : "false",
+			  report.synced ? "true" : "false");
+	buf_append_format(out, ",\"objects\":%zu,\"bytes\":%zu,\"attempts\":%u,\"lists\":%lu,\"watches\":%lu",
+			  report.objects, report.bytes, report.attempts, report.lists, report.watches);
 	buf_append_text(out, "}");
 }
 
@@ -119,7 +124,8 @@ static void append_handlers(const struct script *script, struct buf *out)
 		buf_append_text(out, out->data[out->length - 1] == '[' ? "{" : ",{");
 		append_string(out, "informer", informer_label(consumer_informer(consumer)));
 		buf_append_format(out, ",\"synced\":%s,\"depth\":%zu,\"oldestSeconds\":%.3f}",
-				  consumer_has_synced(consumer) ? "true" : "false", consumer_depth(consumer), consumer_age(consumer));
+				  consumer_has_synced(consumer) ? "true" : "false", consumer_depth(consumer),
+				  consumer_age(consumer));
 	}
 	buf_append_text(out, "]");
 }
@@ -130,15 +136,16 @@ static void append_script(const struct script *script, struct buf *out)
 	append_string(out, "script", script->name);
 	buf_append_text(out, ",");
 	append_string(out, "file", script->path);
-	buf_append_format(out, ",\"memoryBytes\":%zu,\"runningCalls\":%u,\"events\":%lu,\"errors\":%lu", script->state->memory,
-			  script->tasks, script->events, script->errors);
+	buf_append_format(out, ",\"memoryBytes\":%zu,\"runningCalls\":%u,\"events\":%lu,\"errors\":%lu",
+			  script->state->memory, script->tasks, script->events, script->errors);
 	append_handlers(script, out);
 	buf_append_text(out, "}");
 }
 
 void host_status_json(struct host *host, struct buf *out)
 {
-	buf_append_format(out, "{\"version\":\"%s\",\"ready\":%s,\"informers\":[", PERILUNE_VERSION, host_is_ready(host) ? "true" : "false");
+	buf_append_format(out, "{\"version\":\"%s\",\"ready\":%s,\"informers\":[", PERILUNE_VERSION,
+			  host_is_ready(host) ? "true" : "false");
 	pool_each(host_pool(host), append_informer, out);
 	buf_append_text(out, "],\"scripts\":[");
 	LIST_EACH (host_scripts(host), node)

@@ -107,7 +107,8 @@ static void on_grace_over(void *data)
 	LIST_EACH (&host->scripts, node) {
 		struct script *script = LIST_ENTRY(node, struct script, node);
 		if (!script_is_idle(script))
-			log_warn(LOG_FIELDS({"script", script->name}), "%u calls were still running after %g s and are cancelled (--grace-period)",
+			log_warn(LOG_FIELDS({"script", script->name}),
+				 "%u calls were still running after %g s and are cancelled (--grace-period)",
 				 script->tasks, host->options.grace_period);
 	}
 	finish(host);
@@ -172,7 +173,7 @@ void host_start(struct host *host)
 {
 	host->phase = HOST_WAITING;
 	struct barrier_options options = {
-		.patience = host->options.sync_timeout, .announce = true, .on_done = on_barrier, .data = host};
+	    .patience = host->options.sync_timeout, .announce = true, .on_done = on_barrier, .data = host};
 	host->barrier = barrier_new(host->loop, &options);
 	LIST_EACH (&host->scripts, node)
 		if (host->phase == HOST_WAITING)

@@ -86,7 +86,7 @@ char *library_read(const char *path, size_t *length, struct err *err)
 /* Pushes "@PATH" of the module beside the script; NULL when there is none. */
 static const char *push_module_path(lua_State *L, const char *name)
 {
-	const struct script *script = state_of(L)->owner;
+	const struct script *script = script_of(L);
 	struct buf *scratch = &state_of(L)->scratch;
 	char *path = script ? script_module_path(script, name) : NULL;
 	if (!path)
@@ -126,7 +126,9 @@ static void push_chunk(lua_State *L, const char *name)
 	if (module)
 		push_module(L, module);
 	else if (push_file(L, name) < 0)
-		bind_misuse(L, "module '%s' not found: scripts can require perilune, cjson and the files of their own folder", name);
+		bind_misuse(
+		    L, "module '%s' not found: scripts can require perilune, cjson and the files of their own folder",
+		    name);
 }
 
 /* require for scripts: a C function, so that waiting for the host inside a module's top level is an error. */

@@ -63,7 +63,7 @@ static void kill_hook(lua_State *L, lua_Debug *record)
 {
 	(void)record;
 	struct state *state = state_of(L);
-	if (!state->killed)
+	if (state->killed != KILL_TIME)
 		note_place(L, state);
 	state->killed = KILL_TIME;
 	lua_pushliteral(L, "stopped: ran too long without yielding");

@@ -1,8 +1,9 @@
 /* limit: stops an entry into Lua that runs too long.
  *
- * One POSIX timer for the process sends SIGALRM to the loop's thread while an entry runs; when the deadline has passed the handler arms a hook on
- * every instruction, which raises. pcall, xpcall and the coroutine functions (lua/perilune/guard.lua) hand that on. The
- * timer is set at most once a limit, not once an entry, and not at all while nothing runs. */
+ * One POSIX timer for the process sends SIGALRM to the loop's thread while an entry runs; when the deadline has passed
+ * the handler arms a hook on every instruction, which raises. pcall, xpcall, load and the coroutine functions
+ * (lua/perilune/guard.lua) hand that on. The timer is set at most once a limit, not once an entry, and not at all while
+ * nothing runs. */
 #ifndef PERILUNE_SCRIPT_LIMIT_H
 #define PERILUNE_SCRIPT_LIMIT_H
 

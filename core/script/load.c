@@ -42,7 +42,8 @@ static char *folder_of(const char *path)
 static int is_script(const struct dirent *entry)
 {
 	size_t length = strlen(entry->d_name);
-	if (entry->d_name[0] == '_' || entry->d_name[0] == '.' || length < 5 || strcmp(entry->d_name + length - 4, ".lua") != 0)
+	if (entry->d_name[0] == '_' || entry->d_name[0] == '.' || length < 5 ||
+	    strcmp(entry->d_name + length - 4, ".lua") != 0)
 		return 0;
 	return length < 10 || strcmp(entry->d_name + length - 9, "_spec.lua") != 0;
 }

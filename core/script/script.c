@@ -50,8 +50,8 @@ static struct script *make(struct host *host, const char *name, bool full, struc
 	script->indexes = alloc_zero(sizeof(*script->indexes));
 	strmap_init(script->indexes);
 	state->owner = script;
-	struct list *lists[] = {&script->node,	&script->factories, &script->consumers, &script->mains, &script->on_synced,
-				&script->on_shutdown, &script->timers, &script->waits};
+	struct list *lists[] = {&script->node,      &script->factories,   &script->consumers, &script->mains,
+				&script->on_synced, &script->on_shutdown, &script->timers,    &script->waits};
 	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
 		list_init(lists[i]);
 	return script;
@@ -100,7 +100,7 @@ struct script *script_new(struct host *host, const char *name, const char *path,
 
 static int l_set_exit_code(lua_State *L)
 {
-	struct script *script = state_of(L)->owner;
+	struct script *script = script_of(L);
 	host_set_exit_code(script->host, (int)luaL_checkinteger(L, 1));
 	return 0;
 }
@@ -184,7 +184,7 @@ static void free_indexes(struct script *script)
 	alloc_free(script->indexes);
 }
 
-/* Tasks end first, while all that they hold is there; then what is called from outside; the state's own userdata last. */
+/* Tasks end first, while all that they hold is there; then what is called from outside; the state's userdata last. */
 void script_free(struct script *script)
 {
 	if (!script)
@@ -205,6 +205,11 @@ void script_free(struct script *script)
 	alloc_free(script->path);
 	alloc_free(script->folder);
 	alloc_object_free(&script_type, script);
+}
+
+struct script *script_of(lua_State *L)
+{
+	return state_of(L)->owner;
 }
 
 /* --- modules beside it --- */
@@ -272,7 +277,8 @@ static bool is_watched(const struct script_factory *factory, const struct inform
 	return false;
 }
 
-struct informer *script_factory_informer(struct script_factory *factory, const struct informer_spec *spec, struct err *err)
+struct informer *script_factory_informer(struct script_factory *factory, const struct informer_spec *spec,
+					 struct err *err)
 {
 	struct informer *informer = factory_informer(factory->factory, spec, err);
 	if (!informer || is_watched(factory, informer))
@@ -339,17 +345,41 @@ static void on_run_end(void *data, const struct err *err)
 {
 	struct run run = *(struct run *)data;
 	alloc_free(data);
-	run.script->tasks--;
 	if (err && !run.script->freeing)
 		script_log_error(run.script, err, run.what, NULL, NULL);
 	if (run.on_end)
 		run.on_end(run.data, err);
-	host_settled(run.script->host);
+	script_call_ended(run.script);
+}
+
+static void stop_calls(struct script *script)
+{
+	script->ending = true;
+	LIST_EACH (&script->consumers, node)
+		consumer_stop(consumer_of_node(node));
+	LIST_EACH (&script->timers, timer_node)
+		loop_timer_stop(script->loop, &LIST_ENTRY(timer_node, struct script_call, node)->timer);
+}
+
+/* A state that can't be entered any more fails each call: that is said once and not for each event. */
+static void park(struct script *script)
+{
+	stop_calls(script);
+	log_error(LOG_FIELDS({"script", script->name}),
+		  "stopped: it holds more memory than --memory-limit allows; it is not called any more");
+}
+
+void script_call_ended(struct script *script)
+{
+	script->tasks--;
+	if (script->state->dead && !script->ending)
+		park(script);
+	host_settled(script->host);
 }
 
 /* Runs a registered function as a task with no arguments; errors are logged with what. on_end may be NULL. */
-static void run_function(struct script *script, int reference, const char *what, void (*on_end)(void *data, const struct err *err),
-			 void *data)
+static void run_function(struct script *script, int reference, const char *what,
+			 void (*on_end)(void *data, const struct err *err), void *data)
 {
 	struct run *run = alloc_zero(sizeof(*run));
 	*run = (struct run){script, reference, what, on_end, data};
@@ -426,7 +456,8 @@ void script_start(struct script *script, struct barrier *barrier)
 {
 	script->started = true;
 	LIST_EACH (&script->mains, node)
-		run_function(script, LIST_ENTRY(node, struct script_call, node)->reference, "k8s.main", on_main_end, script);
+		run_function(script, LIST_ENTRY(node, struct script_call, node)->reference, "k8s.main", on_main_end,
+			     script);
 	LIST_EACH (&script->factories, factory_node) {
 		struct script_factory *factory = LIST_ENTRY(factory_node, struct script_factory, node);
 		script_factory_start(factory);
@@ -456,14 +487,13 @@ void script_open_ready(struct script *script)
 
 void script_shutdown(struct script *script)
 {
-	script->ending = true;
-	LIST_EACH (&script->consumers, node)
-		consumer_stop(consumer_of_node(node));
-	LIST_EACH (&script->timers, timer_node)
-		loop_timer_stop(script->loop, &LIST_ENTRY(timer_node, struct script_call, node)->timer);
+	stop_calls(script);
 	bind_factory_end_waits(script, NULL);
+	if (script->state->dead)
+		return;
 	LIST_EACH (&script->on_shutdown, node)
-		run_function(script, LIST_ENTRY(node, struct script_call, node)->reference, "k8s.on_shutdown", NULL, NULL);
+		run_function(script, LIST_ENTRY(node, struct script_call, node)->reference, "k8s.on_shutdown", NULL,
+			     NULL);
 }
 
 bool script_is_idle(const struct script *script)
@@ -493,7 +523,7 @@ void script_log_error(struct script *script, const struct err *err, const char *
 	script->errors++;
 	log_error(LOG_FIELDS({"script", script->name}, {"informer", informer ? informer_label(informer) : NULL},
 			     {"namespace", object && *object_namespace(object) ? object_namespace(object) : NULL},
-			     {"name", object ? object_name(object) : NULL}, {"file", place_of(err->message, place, sizeof(place))},
-			     {"error", err->message}),
+			     {"name", object ? object_name(object) : NULL},
+			     {"file", place_of(err->message, place, sizeof(place))}, {"error", err->message}),
 		  "%s failed", what);
 }

@@ -17,7 +17,7 @@ struct script_factory {
 	struct factory *factory;
 	char *namespace, *label_selector, *field_selector; /* defaults for its informers; NULL none */
 	double resync;
-	char **drop;      /* ended by NULL; NULL when not given */
+	char **drop;         /* ended by NULL; NULL when not given */
 	struct list watched; /* struct script_watch: one for each informer, to be told when it syncs */
 	bool started;
 };
@@ -26,8 +26,8 @@ struct script_factory {
 struct script_call {
 	struct list node;
 	struct script *script;
-	int reference;     /* the function, in the registry */
-	double interval;   /* every: seconds; 0 otherwise */
+	int reference;   /* the function, in the registry */
+	double interval; /* every: seconds; 0 otherwise */
 	struct loop_timer timer;
 	struct loop_job job;
 };
@@ -41,16 +41,16 @@ struct script {
 	char *path;   /* of its main file */
 	char *folder; /* where its modules are */
 	struct list factories, consumers;
-	struct list waits; /* wait_for_cache_sync calls under way; bind_factory.c's */
+	struct list waits;                                 /* wait_for_cache_sync calls under way; bind_factory.c's */
 	struct list mains, on_synced, on_shutdown, timers; /* struct script_call */
-	struct strmap *indexes; /* "informer's address\nname" to path text, owned */
+	struct strmap *indexes;                            /* "informer's address\nname" to path text, owned */
 	struct script_factory *default_factory;
-	unsigned tasks;    /* calls under way */
-	bool started;      /* script_start has been called */
-	bool open;         /* its barrier has opened */
-	bool ending;       /* no new calls but on_shutdown's */
-	bool freeing;      /* what is cancelled now is no error */
-	bool specs;        /* the busted runner */
+	unsigned tasks; /* calls under way */
+	bool started;   /* script_start has been called */
+	bool open;      /* its barrier has opened */
+	bool ending;    /* no new calls but on_shutdown's */
+	bool freeing;   /* what is cancelled now is no error */
+	bool specs;     /* the busted runner */
 	unsigned long events, errors;
 };
 
@@ -59,14 +59,17 @@ struct script *script_new(struct host *host, const char *name, const char *path,
 /* A full-library script whose main is the embedded busted runner with these arguments. */
 struct script *script_new_specs(struct host *host, const char *const *arguments, size_t count, struct err *err);
 void script_free(struct script *script);
+struct script *script_of(lua_State *L); /* NULL while the state is being made */
 
-/* "folder/a/b.lua" or "folder/a/b/init.lua" for module name "a.b"; owned by the caller. NULL when there is none, or when the name could leave the folder. */
+/* "folder/a/b.lua" or "folder/a/b/init.lua" for module name "a.b"; owned by the caller. NULL when there is none, or
+ * when the name could leave the folder. */
 char *script_module_path(const struct script *script, const char *name);
 
 struct script_factory *script_factory_new(struct script *script); /* with nothing set */
 struct script_factory *script_default_factory(struct script *script);
 /* The factory's informer for spec, watched for its sync. Borrowed; NULL with err. */
-struct informer *script_factory_informer(struct script_factory *factory, const struct informer_spec *spec, struct err *err);
+struct informer *script_factory_informer(struct script_factory *factory, const struct informer_spec *spec,
+					 struct err *err);
 void script_factory_start(struct script_factory *factory);
 void script_factory_shutdown(struct script_factory *factory);
 
@@ -74,13 +77,17 @@ void script_factory_shutdown(struct script_factory *factory);
 void script_add_call(struct script *script, struct list *list, int reference, double interval);
 
 /* The steps of the host. */
-void script_start(struct script *script, struct barrier *barrier); /* runs the mains, starts the factories, adds their informers */
-void script_opened(struct script *script);   /* opens the listeners, runs on_synced, starts the timers */
-void script_open_ready(struct script *script); /* opens registrations whose factory has synced */
-void script_shutdown(struct script *script); /* runs on_shutdown; no new events */
+/* Runs the mains, starts the factories, adds their informers. */
+void script_start(struct script *script, struct barrier *barrier);
+void script_opened(struct script *script);        /* opens the listeners, runs on_synced, starts the timers */
+void script_open_ready(struct script *script);    /* opens registrations whose factory has synced */
+void script_shutdown(struct script *script);      /* runs on_shutdown; no new events */
 bool script_is_idle(const struct script *script); /* no call under way */
 
+/* Each call that was counted in tasks ends here. */
+void script_call_ended(struct script *script);
 /* One line: the error, its place and what it was about; counted. */
-void script_log_error(struct script *script, const struct err *err, const char *what, const struct informer *informer, const struct object *object);
+void script_log_error(struct script *script, const struct err *err, const char *what, const struct informer *informer,
+		      const struct object *object);
 
 #endif

@@ -1,7 +1,8 @@
 /* state: one lua_State with its limits: a script's own world, or the full-library one that specs run in.
  *
  * Memory: every byte goes through a counting allocator. An allocation beyond `memory_limit` fails and stops the
- * present entry, which no pcall of the script can catch; past three quarters of it a full collection follows the entry. Time: limit.c. Nothing but call.c enters it. */
+ * present entry, which no pcall of the script can catch; past three quarters of it a full collection follows the entry.
+ * Time: limit.c. Nothing but call.c enters it. */
 #ifndef PERILUNE_SCRIPT_STATE_H
 #define PERILUNE_SCRIPT_STATE_H
 
@@ -23,7 +24,7 @@ struct state_options {
 	size_t memory_limit; /* bytes; 0: none */
 	double time_limit;   /* seconds between yields; 0: none */
 	bool jit;
-	bool full_library;   /* no whitelist: ffi, io, debug, os and any module on package.path */
+	bool full_library; /* no whitelist: ffi, io, debug, os and any module on package.path */
 };
 
 enum state_kill { KILL_NONE, KILL_TIME, KILL_MEMORY };
@@ -40,15 +41,15 @@ struct state {
 	struct buf scratch;   /* for whoever needs bytes within one call; may hold anything after it */
 
 	size_t memory, memory_limit;
-	lua_Alloc allocate;   /* LuaJIT's own */
+	lua_Alloc allocate; /* LuaJIT's own */
 	void *allocate_data;
 
 	double time_limit;
-	volatile sig_atomic_t killed; /* enum state_kill: the present entry is being stopped; cleared when it has ended */
-	char killed_at[128];          /* file:line where the first stop hit */
+	volatile sig_atomic_t killed; /* enum state_kill: the present entry is being stopped */
+	char killed_at[128];          /* file:line where the first stop for time hit */
 
 	bool full_library;
-	bool dead; /* could not be brought below its limit again: no more entries */
+	bool dead; /* could not be brought below its soft limit again: no more entries */
 };
 
 /* NULL with err when a limit is too small to even open the libraries. Calls no script code. */

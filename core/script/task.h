@@ -1,7 +1,8 @@
 /* task: one coroutine of a script that may wait for the host: a handler's call, a reconcile, k8s.main.
  *
- * A binding that must wait starts its work with the task as its data and returns task_wait(...), which yields the coroutine to the loop, through
- * any coroutines of the script's own (guard.lua passes it up). Later, from the loop, task_wake resumes it with results. */
+ * A binding that must wait starts its work with the task as its data and returns task_wait(...), which yields the
+ * coroutine to the loop, through any coroutines of the script's own (guard.lua passes it up). Later, from the loop,
+ * task_wake resumes it with results. */
 #ifndef PERILUNE_SCRIPT_TASK_H
 #define PERILUNE_SCRIPT_TASK_H
 
@@ -17,9 +18,11 @@ typedef int (*task_push_fn)(lua_State *L, void *data);
 
 struct task_options {
 	task_push_fn push;
-	/* err NULL when the coroutine returned. Called once from the loop, or inside task_start when it ended at once. The task is dead after it. May be NULL. */
+	/* err NULL when the coroutine returned. Called once from the loop, or inside task_start when it ended at once.
+	 * The task is dead after it. May be NULL. */
 	void (*on_end)(void *data, const struct err *err);
-	/* Reads the coroutine's results, the top count values of L, protected, before on_end; may be NULL. A non-zero return is a failure with err filled. */
+	/* Reads the coroutine's results, the top count values of L, protected, before on_end; may be NULL. A non-zero
+	 * return is a failure with err filled. */
 	int (*on_results)(lua_State *L, int count, void *data, struct err *err);
 	void *data; /* of all three */
 };
@@ -27,7 +30,8 @@ struct task_options {
 /* NULL when it ended within the call (on_end has been called then); else the task, borrowed until on_end. */
 struct task *task_start(struct state *state, const struct task_options *options);
 
-/* The task that runs now on L; raises a clear error, naming what, where the host can't wait (top level, transform, table.sort …). */
+/* The task that runs now on L; raises a clear error, naming what, where the host can't wait (top level, transform,
+ * table.sort …). */
 struct task *task_current(lua_State *L, const char *what);
 
 /* Marks the running task as waiting: return its value from the lua_CFunction. on_cancel ends the work that was started,

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "json/number.h"
 #include "script/state.h"
+#include "json/number.h"
 
-#define TYPE_CDATA 10 /* LuaJIT's LUA_TCDATA, which its headers leave out */
+#define TYPE_CDATA 10          /* LuaJIT's LUA_TCDATA, which its headers leave out */
 #define EXACT 9007199254740992 /* 2^53: up to here a double holds every integer */
 
 /* Tables that stand in several places are written out in each, so that few can be endless. */
@@ -384,7 +384,8 @@ static int encode(lua_State *L, int index, const struct place *place, struct buf
 		return encode_cdata(L, index, place, out, err);
 	default:
 		return refuse(place, err,
-			      lua_type(L, index) == LUA_TFUNCTION ? "a function can't be JSON" : "a thread or userdata can't be JSON");
+			      lua_type(L, index) == LUA_TFUNCTION ? "a function can't be JSON"
+								  : "a thread or userdata can't be JSON");
 	}
 }
 

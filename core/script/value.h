@@ -1,7 +1,8 @@
 /* value: JSON bytes to Lua values and back, meaning kept.
  *
- * Objects become plain tables, arrays tables with the array metatable (so that [] stays [] when emptied), null k8s.null (a light userdata NULL, cjson's too), integers beyond
- * 2^53 LuaJIT's int64 cdata. Back: a table with the array metatable or with keys 1..n is an array, any other an object; a fresh empty one is {}. */
+ * Objects become plain tables, arrays tables with the array metatable (so that [] stays [] when emptied), null k8s.null
+ * (a light userdata NULL, cjson's too), integers beyond 2^53 LuaJIT's int64 cdata. Back: a table with the array
+ * metatable or with keys 1..n is an array, any other an object; a fresh empty one is {}. */
 #ifndef PERILUNE_SCRIPT_VALUE_H
 #define PERILUNE_SCRIPT_VALUE_H
 
@@ -12,11 +13,13 @@
 /* Once a state, while ffi can still be required. Inside call_plain. */
 void value_open(lua_State *L);
 
-/* Pushes one value of validated JSON. Raises for a number that fits neither int64 nor a double, and when memory is out. */
+/* Pushes one value of validated JSON. Raises for a number that neither int64 nor a double holds, and when memory is
+ * out. */
 void value_push(lua_State *L, struct json_slice json);
 
-/* Appends the value at index as JSON to out. 0, or -1 with err naming the place ("spec.args[2]: a function can't be JSON"): a function, thread or other userdata, NaN or
- * infinity, a string that is no UTF-8, mixed or sparse keys, nesting beyond JSON_DEPTH (a cycle), more than 64 MiB, a full out. Never raises but for memory. */
+/* Appends the value at index as JSON to out. 0, or -1 with err naming the place ("spec.args[2]: a function can't be
+ * JSON"): a function, thread or other userdata, NaN or infinity, a string that is no UTF-8, mixed or sparse keys,
+ * nesting beyond JSON_DEPTH (a cycle), more than 64 MiB, a full out. Never raises but for memory. */
 int value_encode(lua_State *L, int index, struct buf *out, struct err *err);
 
 /* Sets the array metatable on the table at index; the object metatable (an empty array-like table is then {}). */

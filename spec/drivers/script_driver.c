@@ -1,7 +1,8 @@
 /* script_driver: enters Lua the way the host does, with limits, and says how each entry ended.
  *
  *   script_driver time SECONDS FILE...  runs each chunk as a task under a time limit; a JSON line each
- *   script_driver memory FILE           runs the chunk again and again, each time with a little more memory, from none to enough */
+ *   script_driver memory FILE           runs the chunk again and again, each time with a little more memory, from none
+ * to enough */
 #include <lauxlib.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,8 +19,9 @@
 #define MEMORY_LIMIT (64u << 20)
 #define MEMORY_STEP 24
 
-static const char object_json[] = "{\"metadata\":{\"name\":\"web-1\",\"labels\":{\"app\":\"w\\u00e9b\"},\"generation\":9007199254740993},"
-				  "\"spec\":{\"args\":[\"a\",\"b\",[],{}],\"replicas\":3,\"ratio\":0.25}}";
+static const char object_json[] =
+    "{\"metadata\":{\"name\":\"web-1\",\"labels\":{\"app\":\"w\\u00e9b\"},\"generation\":9007199254740993},"
+    "\"spec\":{\"args\":[\"a\",\"b\",[],{}],\"replicas\":3,\"ratio\":0.25}}";
 
 struct chunk {
 	const char *path;

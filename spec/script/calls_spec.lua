@@ -4,14 +4,19 @@ local files = require "support.files"
 local host = require "support.host"
 local script = require "support.script"
 
--- A program whose informer has synced with one ConfigMap; `flags` as for the shell.
-local function start(text, flags)
+-- A program whose informer has synced with one ConfigMap (or those of these names), and its watch; `flags` as for the shell.
+local function start(text, flags, names)
+	local maps = {}
+	for i, name in ipairs(names or { "a" }) do
+		maps[i] = script.object(name, i)
+	end
 	local server = script.start()
 	local run = host.start { kubeconfig = cli.kubeconfig(files.folder(), server.url), script = text, flags = flags }
 	server:discover()
-	server:list({ resourceVersion = "0", limit = "500" }):items({ script.object("a", 5) }, { version = "10" })
-	server:watch("10"):open()
-	return run
+	server:list({ resourceVersion = "0", limit = "500" }):items(maps, { version = "10" })
+	local stream = server:watch "10"
+	stream:open()
+	return run, stream
 end
 
 local function start_alone(text)
@@ -61,6 +66,47 @@ describe("while the program stops", function()
 		assert.equal("waits", run:line())
 		run:stop()
 		assert.is_nil(run.child:stderr():find("ERROR", 1, true), run.child:stderr())
+	end)
+end)
+
+describe("event.old", function()
+	it("is one table, however often it is read and whatever is collected", function()
+		local run, stream = start [[
+			k8s.informer { apiVersion = "v1", kind = "ConfigMap" }:add_event_handler {
+				update = function(map, event)
+					event.old.event = event
+					collectgarbage()
+					k8s.sleep(0.001)
+					collectgarbage()
+					print(event.old.metadata.resourceVersion, event.old.event == event, map.metadata.resourceVersion)
+				end,
+			}
+		]]
+		stream:event("MODIFIED", "a", 11)
+		stream:event("MODIFIED", "a", 12)
+		assert.equal("1\ttrue\t11", run:line())
+		assert.equal("11\ttrue\t12", run:line())
+		run:stop()
+	end)
+end)
+
+describe("a script that keeps more memory than it may", function()
+	it("is told once and called no more", function()
+		local run = start([[
+			local kept = {}
+			k8s.every(0.001, function() end)
+			k8s.informer { apiVersion = "v1", kind = "ConfigMap" }:add_event_handler {
+				add = function(map)
+					print(map.metadata.name)
+					while true do kept[#kept + 1] = ("x"):rep(1000) .. #kept end
+				end,
+			}
+		]], { "--memory-limit", "8MiB", "--time-limit", "10s" }, { "a", "b", "c" })
+		assert.equal("a", run:line())
+		run:log_line "stopped: it holds more memory than --memory-limit allows"
+		run:stop()
+		assert.equal("a\n", run.child:stdout())
+		assert.equal(2, select(2, run.child:stderr():gsub(" ERROR ", "")), run.child:stderr())
 	end)
 end)
 

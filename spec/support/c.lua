@@ -69,7 +69,6 @@ c.cdef [[
   void heap_push(struct heap *heap, struct heap_node *node, double at);
   void heap_remove(struct heap *heap, struct heap_node *node);
   struct heap_node *heap_first(const struct heap *heap);
-  struct heap_node *heap_pop(struct heap *heap);
 ]]
 
 c.cdef [[

@@ -1,8 +1,10 @@
 --- A real API server for specs, and an independent client of it (the curl program), to check one against the other.
 --
 --   cluster.kubeconfig()      path of an admin's kubeconfig: $PERILUNE_TEST_KUBECONFIG, else the one of `scripts/cluster up`
---   cluster.need()            the same; where there is none the running spec is pending with the reason
+--   cluster.need()            the same; where there is none the running spec is pending with the reason. For the body of an `it`
+--   local before_each, it = cluster.when_up(before_each, it)     where there is none, each such `it` is pending and nothing else runs
 --   cluster.user("eve")       path of a kubeconfig for a user without rights
+--   cluster.need_user()       the same for a fresh name: name and path
 --   cluster.grant("eve", { { apiGroups = { "" }, resources = { "pods" }, verbs = { "list" } } })   in all namespaces
 --   cluster.server()          "https://127.0.0.1:6443"
 --   cluster.curl("GET", "/api/v1/pods")            status, decoded body
@@ -24,6 +26,9 @@ local busted = require "busted"
 local cjson = require "cjson"
 local files = require "support.files"
 local process = require "support.process"
+
+-- busted gives `pending` to the functions of a spec file alone; in a body of `it` this one does the same.
+local give_up = require "busted.core"().pending
 
 local START_SECONDS = 1800 -- a first start builds the servers
 
@@ -144,9 +149,35 @@ end
 function Cluster:need()
 	local path, reason = self:kubeconfig()
 	if not path then
-		pending(reason)
+		give_up(reason)
 	end
 	return path
+end
+
+-- register: before_each, it and the like, which take a name at most and a function.
+local function guarded(self, register)
+	local function guard(body, is_spec)
+		return function()
+			if is_spec then
+				self:need()
+			end
+			return self:kubeconfig() and body()
+		end
+	end
+	return function(name, body)
+		if body then
+			return register(name, guard(body, true))
+		end
+		return register(guard(name, false))
+	end
+end
+
+function Cluster:when_up(...)
+	local wrapped = {}
+	for i, register in ipairs { ... } do
+		wrapped[i] = guarded(self, register)
+	end
+	return unpack(wrapped)
 end
 
 --- nil and a reason for a cluster that was only given, since no certificate can be issued there.
@@ -156,6 +187,13 @@ function Cluster:user(name)
 		return nil, "no user can be made: " .. last_line(stderr)
 	end
 	return stdout:match "^(.-)\n"
+end
+
+--- A fresh name and its kubeconfig. For the body of an `it`, which is pending where no user can be made.
+function Cluster:need_user()
+	local name = random_name()
+	local path, reason = self:user(name)
+	return name, path or give_up(reason)
 end
 
 function Cluster:credentials()

@@ -102,7 +102,7 @@ function json_tree.difference(a, b, path)
 		end
 	end
 	for _, kind in ipairs { "o", "a" } do
-		if not a[kind] ~= not b[kind] then
+		if (a[kind] == nil) ~= (b[kind] == nil) then
 			return path .. ": an object is no array"
 		end
 		for key, inner in pairs(a[kind] or {}) do

@@ -279,6 +279,12 @@ users:
 			has(refused(simple({ server = "https://h", ["proxy-url"] = "h:" .. SECRET })), "proxy-url that begins with none of")
 		end)
 
+		it("for a password that YAML takes for something else", function()
+			for _, text in ipairs { "*" .. SECRET, "!!int " .. SECRET, "a: " .. SECRET } do
+				has(refused("users:\n- name: u\n  user: { password: " .. text .. " }\n"), "line 3")
+			end
+		end)
+
 		it("for values of another type, with the place", function()
 			has(refused(simple({ server = 7 })), 'cluster "c": server is no text')
 			has(refused(simple({ server = "https://h", ["insecure-skip-tls-verify"] = "yes" })), "insecure-skip-tls-verify is neither true nor false")

@@ -63,7 +63,7 @@ describe("log", function()
   it("makes one line of anything", function()
     for _, format in ipairs { TEXT, JSON } do
       c.log_set_format(format)
-      local line = write(INFO, "a\nlevel=ERROR\r\27[31m", { "error=b\nc\255\194\155d\127" })
+      local line = write(INFO, "a\nlevel=ERROR\r\27[31m", { "error=b\nc\255\194\155d\127", "k\ne\27y=1" })
       assert.is_nil(line:sub(1, -2):find "[%c\127\255]", line)
       assert.is_nil(line:find("\194\155", 1, true), line)
       assert.equal("\n", line:sub(-1))

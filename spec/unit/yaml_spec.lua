@@ -109,13 +109,23 @@ flow: {a: [1, b], c: {}}
       { "a: .nan\n", "no such number" }, { "? [a]\n: b\n", "a key has to be a scalar" }, { "~: a\n", "a key has to be" },
       { "a: *b\n", "line 1, column 4: this alias" }, { "a: &a [*a]\n", "this alias" }, { "a: &a 1\n---\nb: *a\n", "line 3" },
       { "a:\n\tb: 1\n", "line 2, column 1" }, { "a: b: c\n", "mapping values are not allowed" }, { "a: \1", "control characters" },
-      { "a: \255\n", "UTF-8" }, { "a: !!int x\n", "this is no !!int: x" }, { "a: !!binary aGk=\n", "binary" }, { "<<: 1\n", "takes a mapping" },
+      { "a: \255\n", "UTF-8" }, { "a: !!int x\n", "this is no !!int" },
+      { 'a: !!bool "y\\0"\n', "this is no !!bool" }, { 'a: !!null "~\\0\\0"\n', "this is no !!null" },
+      { "a: !!binary aGk=\n", "binary" }, { "<<: 1\n", "takes a mapping" },
       { "<<: [1]\n", "takes a mapping" }, { ("["):rep(600), "nested too deep" }, { ("- "):rep(600) .. "a", "nested too deep" },
     }
     for _, case in ipairs(cases) do
       local documents, message = read(case[1])
       assert.is_nil(documents, case[1])
       assert.truthy(message:find(case[2], 1, true), case[1] .. " -> " .. message)
+    end
+  end)
+
+  it("shows no values, which may be secrets", function()
+    for _, text in ipairs { "password: *hunter2\n", "password: !!int hunter2\n", "password: !!null hunter2\n", "a: {password: hunter2: x}\n" } do
+      local documents, message = read(text)
+      assert.is_nil(documents, text)
+      assert.is_nil(message:find("hunter2", 1, true), message)
     end
   end)
 

@@ -4,6 +4,8 @@ local cluster = require "support.cluster"
 local host = require "support.host"
 local process = require "support.process"
 
+local before_each, it = cluster.when_up(before_each, it)
+
 local function config_map(namespace, name)
 	return { "POST", ("/api/v1/namespaces/%s/configmaps"):format(namespace), { metadata = { name = name } } }
 end
@@ -17,19 +19,8 @@ local function contains(text, part)
 end
 
 describe("the barrier", function()
-	local user, kubeconfig
-
-	before_each(function()
-		cluster.need()
-		user = cluster.random_name()
-		local reason
-		kubeconfig, reason = cluster.user(user)
-		if not kubeconfig then
-			pending(reason)
-		end
-	end)
-
 	it("calls no handler of any script before all informers of all scripts have synced", function()
+		local user, kubeconfig = cluster.need_user()
 		local namespace = cluster.namespace()
 		cluster.send { config_map(namespace, "early-1"), config_map(namespace, "early-2") }
 		cluster.grant(user, { rule "configmaps" })
@@ -82,6 +73,7 @@ describe("the barrier", function()
 	end)
 
 	it("ends the program with exit code 3 and the table when there is no progress for --sync-timeout", function()
+		local user, kubeconfig = cluster.need_user()
 		cluster.grant(user, { rule "configmaps" })
 		local run = host.start {
 			kubeconfig = kubeconfig, flags = { "--sync-timeout", "3s" },
@@ -117,7 +109,6 @@ describe("wait_for_cache_sync", function()
 	local namespace
 
 	before_each(function()
-		cluster.need()
 		namespace = cluster.namespace()
 	end)
 
@@ -137,11 +128,7 @@ describe("wait_for_cache_sync", function()
 	end
 
 	it("names a forbidden kind, its missing rule, and syncs once it is granted", function()
-		local user = cluster.random_name()
-		local kubeconfig, reason = cluster.user(user)
-		if not kubeconfig then
-			pending(reason)
-		end
+		local user, kubeconfig = cluster.need_user()
 		cluster.grant(user, { rule "configmaps" })
 		local run = host.start { kubeconfig = kubeconfig, script = waiting, set = { namespace = namespace, kind = "Secret" } }
 		local late = check(cjson.decode(run:line()), "Secret")
@@ -180,7 +167,6 @@ end)
 
 describe("a kind that disappears", function()
 	it("takes its objects along, and is watched again when it has come back", function()
-		cluster.need()
 		local group = cluster.random_name() .. ".example.com"
 		local version, path = cluster.define(group)
 		local function create(name)

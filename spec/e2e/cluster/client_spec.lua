@@ -2,11 +2,12 @@
 local cluster = require "support.cluster"
 local host = require "support.host"
 
+local before_each, it = cluster.when_up(before_each, it)
+
 describe("the API client", function()
 	local namespace
 
 	before_each(function()
-		cluster.need()
 		namespace = cluster.namespace()
 	end)
 
@@ -202,11 +203,7 @@ describe("the API client", function()
 		end)
 
 		it("Forbidden", function()
-			local user = cluster.random_name()
-			local kubeconfig, reason = cluster.user(user)
-			if not kubeconfig then
-				pending(reason)
-			end
+			local user, kubeconfig = cluster.need_user()
 			local err = err_of('k8s.list { apiVersion = "v1", kind = "Secret", namespace = ns }', { kubeconfig = kubeconfig })
 			check(err, 403, "Forbidden")
 			assert.truthy(err.message:find(('User "%s" cannot list resource "secrets"'):format(user), 1, true))

@@ -3,12 +3,13 @@ local cjson = require "cjson"
 local cluster = require "support.cluster"
 local host = require "support.host"
 
+local second = cluster.second()
+local before_each, it = second.when_up(before_each, it)
+
 describe("a factory", function()
-	local second, namespace, run
+	local namespace, run
 
 	before_each(function()
-		second = cluster.second()
-		second.need()
 		namespace = second.namespace()
 		second.send { { "POST", "/api/v1/namespaces/" .. namespace .. "/configmaps", { metadata = { name = "first" } } } }
 	end)

@@ -5,6 +5,8 @@ local host = require "support.host"
 local kube = require "support.kube"
 local process = require "support.process"
 
+local second = cluster.second()
+
 local function contains(text, part)
 	assert(text:find(part, 1, true), ("no %q in:\n%s"):format(part, text))
 end
@@ -29,11 +31,10 @@ local function create(where, namespace, name)
 end
 
 describe("an API server that is down", function()
-	local second, namespace
+	local before_each, it = second.when_up(before_each, it)
+	local namespace
 
 	before_each(function()
-		second = cluster.second()
-		second.need()
 		second.start_apiserver()
 		namespace = second.namespace()
 		create(second, namespace, "first")
@@ -76,10 +77,10 @@ describe("an API server that is down", function()
 end)
 
 describe("an API server whose certificate is of another CA", function()
+	local before_each, it = cluster.when_up(before_each, it)
 	local other_ca, folder
 
 	before_each(function()
-		cluster.need()
 		folder = files.folder()
 		files.output_of {
 			"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
@@ -132,9 +133,7 @@ describe("an API server whose certificate is of another CA", function()
 end)
 
 describe("an API server that says no", function()
-	before_each(function()
-		cluster.need()
-	end)
+	local it = cluster.when_up(it)
 
 	local function run_late(kubeconfig, text)
 		local run = host.start { kubeconfig = kubeconfig, script = text, pages = true, flags = { "--sync-timeout", "3s" } }
@@ -158,10 +157,7 @@ describe("an API server that says no", function()
 	end)
 
 	it("with 403 is told so, with the rule that is missing", function()
-		local kubeconfig, reason = cluster.user(cluster.random_name())
-		if not kubeconfig then
-			pending(reason)
-		end
+		local _, kubeconfig = cluster.need_user()
 		local late, page = run_late(kubeconfig, 'k8s.informer { apiVersion = "apps/v1", kind = "Deployment" }')
 		for _, text in ipairs { late, page } do
 			contains(text, "apps/v1/Deployment")

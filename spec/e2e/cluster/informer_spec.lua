@@ -3,6 +3,8 @@ local cjson = require "cjson"
 local cluster = require "support.cluster"
 local host = require "support.host"
 
+local setup, it = cluster.when_up(setup, it)
+
 describe("an informer", function()
 	local one, two
 
@@ -17,9 +19,6 @@ describe("an informer", function()
 	end
 
 	setup(function()
-		if not cluster.kubeconfig() then
-			return
-		end
 		one, two = cluster.namespace(), cluster.namespace()
 		cluster.send {
 			create(one, "web-1", { app = "web", tier = "gold" }, { node = "n1", size = "big" }),
@@ -28,8 +27,6 @@ describe("an informer", function()
 			create(two, "web-3", { app = "web" }, { node = "n1" }),
 		}
 	end)
-
-	before_each(cluster.need)
 
 	-- Runs `text` once the caches have filled; what it returns. In it, `one` and `two` are the namespaces, and names(list) are a list's
 	-- names, sorted.

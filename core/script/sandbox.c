@@ -1,0 +1,239 @@
+#include "script/sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <lauxlib.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "net/exchange.h"
+#include "script/bind_sandbox.h"
+#include "script/call.h"
+#include "script/state.h"
+
+ALLOC_TYPE(sandbox_type, "sandbox");
+
+#define BODY_LIMIT ((size_t)3 << 20) /* the API server's own */
+
+struct sandbox {
+	struct state *state;
+	struct exchange *exchange;
+	struct bind_alarm alarm;
+	char *url, *kubeconfig;
+	int handlers; /* lua/perilune/sandbox/host.lua's table, in the registry */
+};
+
+/* --- into Lua --- */
+
+/* One call of a handler by its name. */
+struct entry {
+	struct sandbox *sandbox;
+	const char *handler;
+	struct exchange_request *request; /* for "request" */
+	const char *text;                 /* for "apply" */
+	bool result;
+	struct err *err;
+};
+
+static void push_handler(lua_State *L, const struct entry *entry)
+{
+	lua_rawgeti(L, LUA_REGISTRYINDEX, entry->sandbox->handlers);
+	lua_getfield(L, -1, entry->handler);
+	lua_remove(L, -2);
+}
+
+/* The function for the request's end is kept under the request's address. */
+static int run_request(lua_State *L, void *data)
+{
+	struct entry *entry = data;
+	lua_pushlightuserdata(L, entry->request);
+	push_handler(L, entry);
+	if (call_function(L, bind_sandbox_push_request(L, entry->request), 1, entry->err))
+		return -1;
+	lua_rawset(L, LUA_REGISTRYINDEX);
+	return 0;
+}
+
+static int run_gone(lua_State *L, void *data)
+{
+	struct entry *entry = data;
+	lua_pushlightuserdata(L, entry->request);
+	lua_rawget(L, LUA_REGISTRYINDEX);
+	lua_pushlightuserdata(L, entry->request);
+	lua_pushnil(L);
+	lua_rawset(L, LUA_REGISTRYINDEX);
+	return lua_isfunction(L, -1) ? call_function(L, 0, 0, entry->err) : 0;
+}
+
+static int run_plain(lua_State *L, void *data)
+{
+	struct entry *entry = data;
+	push_handler(L, entry);
+	if (entry->text)
+		lua_pushstring(L, entry->text);
+	if (call_function(L, entry->text ? 1 : 0, 1, entry->err))
+		return -1;
+	entry->result = lua_toboolean(L, -1);
+	return 0;
+}
+
+/* A failure in here is ours, and no client's. */
+static int enter(struct sandbox *sandbox, call_fn fn, struct entry *entry)
+{
+	struct err err;
+	entry->sandbox = sandbox;
+	entry->err = &err;
+	if (!call_plain(sandbox->state, fn, entry, &err))
+		return 0;
+	log_error(NULL, "sandbox: %s", err.message);
+	return -1;
+}
+
+/* --- events --- */
+
+static void on_request(void *data, struct exchange_request *request)
+{
+	struct entry entry = {.handler = "request", .request = request};
+	if (enter(data, run_request, &entry))
+		exchange_reset(request);
+}
+
+static void on_gone(void *data, struct exchange_request *request)
+{
+	struct entry entry = {.request = request};
+	bind_sandbox_forget(request);
+	enter(data, run_gone, &entry);
+}
+
+static void on_alarm(void *data)
+{
+	struct entry entry = {.handler = "alarm"};
+	enter(data, run_plain, &entry);
+}
+
+/* --- making --- */
+
+static int make_server(lua_State *L, void *data)
+{
+	struct entry *entry = data;
+	lua_getglobal(L, "require");
+	lua_pushliteral(L, "perilune.sandbox.host");
+	if (call_function(L, 1, 1, entry->err))
+		return -1;
+	bind_sandbox_push_io(L, &entry->sandbox->alarm);
+	lua_pushstring(L, entry->text);
+	if (call_function(L, 2, 1, entry->err))
+		return -1;
+	entry->sandbox->handlers = luaL_ref(L, LUA_REGISTRYINDEX);
+	return 0;
+}
+
+static int open_state(struct sandbox *sandbox, struct err *err)
+{
+	struct state_options options = {.name = "sandbox", .full_library = true};
+	struct entry entry = {.sandbox = sandbox, .text = strstr(sandbox->url, "//") + 2, .err = err};
+	sandbox->state = state_new(&options, err);
+	return sandbox->state ? call_plain(sandbox->state, make_server, &entry, err) : -1;
+}
+
+static int open_exchange(struct sandbox *sandbox, struct loop *loop, const char *address, struct err *err)
+{
+	struct exchange_options options = {.address = address,
+					   .body_limit = BODY_LIMIT,
+					   .on_request = on_request,
+					   .on_gone = on_gone,
+					   .data = sandbox};
+	sandbox->exchange = exchange_new(loop, &options, err);
+	if (!sandbox->exchange)
+		return -1;
+	const char *colon = strrchr(address, ':');
+	bool all = colon == address;
+	sandbox->url = alloc_format("http://%.*s:%d", all ? 9 : (int)(colon - address), all ? "127.0.0.1" : address,
+				    exchange_port(sandbox->exchange));
+	return 0;
+}
+
+static int apply(struct sandbox *sandbox, const char *const *manifests, struct err *err)
+{
+	for (; manifests && *manifests; manifests++) {
+		struct entry entry = {.sandbox = sandbox, .handler = "apply", .text = *manifests, .err = err};
+		if (call_plain(sandbox->state, run_plain, &entry, err))
+			return err_prefix(err, "--manifests");
+	}
+	return 0;
+}
+
+static int write_config(int fd, const char *url)
+{
+	char *text = alloc_format("apiVersion: v1\nkind: Config\ncurrent-context: sandbox\n"
+				  "contexts:\n- name: sandbox\n  context: {cluster: sandbox, user: sandbox}\n"
+				  "clusters:\n- name: sandbox\n  cluster: {server: \"%s\"}\n"
+				  "users:\n- name: sandbox\n  user: {}\n",
+				  url);
+	size_t length = strlen(text);
+	int result = write(fd, text, length) == (ssize_t)length ? 0 : -1;
+	alloc_free(text);
+	return result;
+}
+
+static int make_kubeconfig(struct sandbox *sandbox, struct err *err)
+{
+	const char *folder = getenv("TMPDIR");
+	char *path = alloc_format("%s/perilune-sandbox-XXXXXX", folder && *folder ? folder : "/tmp");
+	int fd = mkostemp(path, O_CLOEXEC);
+	if (fd < 0) {
+		err_set(err, "", "%s: %s", path, strerror(errno));
+		alloc_free(path);
+		return -1;
+	}
+	sandbox->kubeconfig = path;
+	int result = write_config(fd, sandbox->url);
+	close(fd);
+	return result ? err_set(err, "", "%s: %s", path, strerror(errno)) : 0;
+}
+
+struct sandbox *sandbox_new(struct loop *loop, const struct sandbox_options *options, struct err *err)
+{
+	struct sandbox *sandbox = alloc_object(&sandbox_type, sizeof(*sandbox));
+	sandbox->alarm.loop = loop;
+	loop_timer_init(&sandbox->alarm.timer, on_alarm, sandbox);
+	if (open_exchange(sandbox, loop, options->address, err) || open_state(sandbox, err) ||
+	    apply(sandbox, options->manifests, err) || make_kubeconfig(sandbox, err)) {
+		sandbox_free(sandbox);
+		return NULL;
+	}
+	return sandbox;
+}
+
+void sandbox_free(struct sandbox *sandbox)
+{
+	if (!sandbox)
+		return;
+	exchange_free(sandbox->exchange);
+	state_free(sandbox->state);
+	loop_timer_stop(sandbox->alarm.loop, &sandbox->alarm.timer);
+	if (sandbox->kubeconfig)
+		unlink(sandbox->kubeconfig);
+	alloc_free(sandbox->kubeconfig);
+	alloc_free(sandbox->url);
+	alloc_object_free(&sandbox_type, sandbox);
+}
+
+const char *sandbox_url(const struct sandbox *sandbox)
+{
+	return sandbox->url;
+}
+
+const char *sandbox_kubeconfig(const struct sandbox *sandbox)
+{
+	return sandbox->kubeconfig;
+}
+
+bool sandbox_is_idle(struct sandbox *sandbox)
+{
+	struct entry entry = {.handler = "is_idle"};
+	return exchange_is_idle(sandbox->exchange) && !enter(sandbox, run_plain, &entry) && entry.result;
+}

@@ -1,0 +1,29 @@
+/* sandbox: an in-memory API server in this process: a Lua state of its own, without limits, that lua/perilune/sandbox/
+ * runs in, behind an exchange. Requests of any client go in, as to a real server; nothing is kept at the end. */
+#ifndef PERILUNE_SCRIPT_SANDBOX_H
+#define PERILUNE_SCRIPT_SANDBOX_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "net/loop.h"
+
+struct sandbox;
+
+struct sandbox_options {
+	const char *address; /* as for listen_open */
+	const char *const
+	    *manifests; /* files and folders of YAML, applied before it is returned; ended by NULL, or NULL */
+};
+
+/* NULL with err. */
+struct sandbox *sandbox_new(struct loop *loop, const struct sandbox_options *options, struct err *err);
+void sandbox_free(struct sandbox *sandbox); /* NULL is harmless; the kubeconfig is removed */
+
+const char *sandbox_url(const struct sandbox *sandbox);
+const char *sandbox_kubeconfig(const struct sandbox *sandbox); /* the path of a file */
+
+/* No request is under way, all answers have left, and nothing is still to follow from a write. */
+bool sandbox_is_idle(struct sandbox *sandbox);
+
+#endif
