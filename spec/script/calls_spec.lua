@@ -73,6 +73,7 @@ describe("event.old", function()
 	it("is one table, however often it is read and whatever is collected", function()
 		local run, stream = start [[
 			k8s.informer { apiVersion = "v1", kind = "ConfigMap" }:add_event_handler {
+				every_event = true,
 				update = function(map, event)
 					event.old.event = event
 					collectgarbage()
