@@ -233,6 +233,17 @@ int bind_function(lua_State *L, int index, const char *what)
 	return luaL_ref(L, LUA_REGISTRYINDEX);
 }
 
+#define MOST_REGISTERED 10000
+
+struct script *bind_registering(lua_State *L)
+{
+	struct script *script = script_of(L);
+	if (script->registered >= MOST_REGISTERED)
+		bind_misuse(L, "a script can't register more than %d factories, informers, handlers and calls",
+			    MOST_REGISTERED);
+	return script;
+}
+
 /* --- types --- */
 
 static int l_unknown_method(lua_State *L)

@@ -65,4 +65,7 @@ void bind_type(lua_State *L, const char *type, const char *name, const luaL_Reg 
 
 int bind_function(lua_State *L, int index, const char *what); /* a registry reference to the function there */
 
+/* The script, which is about to register something; misuse when it has registered too much. */
+struct script *bind_registering(lua_State *L);
+
 #endif

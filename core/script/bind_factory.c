@@ -50,7 +50,7 @@ static int l_factory(lua_State *L)
 	struct script_factory **place = lua_newuserdata(L, sizeof(struct script_factory *));
 	luaL_getmetatable(L, FACTORY_TYPE);
 	lua_setmetatable(L, -2);
-	struct script_factory *factory = script_factory_new(script_of(L));
+	struct script_factory *factory = script_factory_new(bind_registering(L));
 	*place = factory;
 	factory->namespace = alloc_string(namespace);
 	factory->label_selector = alloc_string(label_selector);

@@ -151,6 +151,7 @@ void bind_informer_push(lua_State *L, struct script_factory *factory, int option
 	memset(handle, 0, sizeof(*handle));
 	luaL_getmetatable(L, INFORMER_TYPE);
 	lua_setmetatable(L, -2);
+	bind_registering(L);
 	struct informer *informer = script_factory_informer(factory, &spec, &err);
 	if (!informer)
 		bind_misuse(L, "informer: %s", err.message);
@@ -450,7 +451,7 @@ static void take_functions(lua_State *L, int *references)
 static struct registration *push_registration(lua_State *L)
 {
 	struct registration *registration = lua_newuserdata(L, sizeof(*registration));
-	*registration = (struct registration){.script = script_of(L)};
+	*registration = (struct registration){.script = bind_registering(L)};
 	luaL_getmetatable(L, REGISTRATION_TYPE);
 	lua_setmetatable(L, -2);
 	return registration;

@@ -60,28 +60,28 @@ static int l_every(lua_State *L)
 	luaL_argcheck(L, interval > 0 && interval < 1e9, 1, "seconds, more than 0");
 	if (!lua_isnoneornil(L, 3))
 		bind_check_options(L, 3, "k8s.every", options);
-	struct script *script = script_of(L);
+	struct script *script = bind_registering(L);
 	script_add_call(script, &script->timers, bind_function(L, 2, "k8s.every"), interval);
 	return 0;
 }
 
 static int l_on_synced(lua_State *L)
 {
-	struct script *script = script_of(L);
+	struct script *script = bind_registering(L);
 	script_add_call(script, &script->on_synced, bind_function(L, 1, "k8s.on_synced"), 0);
 	return 0;
 }
 
 static int l_on_shutdown(lua_State *L)
 {
-	struct script *script = script_of(L);
+	struct script *script = bind_registering(L);
 	script_add_call(script, &script->on_shutdown, bind_function(L, 1, "k8s.on_shutdown"), 0);
 	return 0;
 }
 
 static int l_main(lua_State *L)
 {
-	struct script *script = script_of(L);
+	struct script *script = bind_registering(L);
 	if (script->started)
 		return bind_misuse(L, "k8s.main belongs at the top level of the script");
 	script_add_call(script, &script->mains, bind_function(L, 1, "k8s.main"), 0);

@@ -115,6 +115,7 @@ struct consumer *consumer_new(const struct consumer_options *options)
 	consumer->id = ++last_id;
 	consumer->options = *options;
 	consumer->script = options->factory->script;
+	consumer->script->registered++;
 	loop_job_init(&consumer->job, on_turn, consumer);
 	struct listener_options listen = {
 	    .every_event = options->every_event, .resync = options->resync, .on_ready = on_ready, .data = consumer};
@@ -141,6 +142,7 @@ void consumer_free(struct consumer *consumer)
 	listener_free(consumer->listener);
 	call_plain(consumer->script->state, release_functions, consumer, NULL);
 	fields_unref(consumer->options.fields);
+	consumer->script->registered--;
 	alloc_object_free(&consumer_type, consumer);
 }
 

@@ -170,7 +170,7 @@ static int write_config(int fd, const char *url)
 {
 	char *text = alloc_format("apiVersion: v1\nkind: Config\ncurrent-context: sandbox\n"
 				  "contexts:\n- name: sandbox\n  context: {cluster: sandbox, user: sandbox}\n"
-				  "clusters:\n- name: sandbox\n  cluster: {server: \"%s\"}\n"
+				  "clusters:\n- name: sandbox\n  cluster:\n    server: %s\n"
 				  "users:\n- name: sandbox\n  user: {}\n",
 				  url);
 	size_t length = strlen(text);

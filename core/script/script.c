@@ -154,6 +154,7 @@ static void unwatch(struct script_factory *factory)
 	struct list *node;
 	while ((node = list_pop(&factory->watched))) {
 		struct script_watch *watch = LIST_ENTRY(node, struct script_watch, node);
+		factory->script->registered--;
 		informer_unobserve(&watch->observer);
 		informer_unref(watch->informer);
 		alloc_object_free(&watch_type, watch);
@@ -254,6 +255,7 @@ struct script_factory *script_factory_new(struct script *script)
 {
 	struct script_factory *factory = alloc_object(&factory_type, sizeof(*factory));
 	factory->script = script;
+	script->registered++;
 	list_init(&factory->watched);
 	factory->factory = factory_new(host_pool(script->host));
 	list_add_tail(&script->factories, &factory->node);
@@ -284,6 +286,7 @@ struct informer *script_factory_informer(struct script_factory *factory, const s
 	if (!informer || is_watched(factory, informer))
 		return informer;
 	struct script_watch *watch = alloc_object(&watch_type, sizeof(*watch));
+	factory->script->registered++;
 	watch->factory = factory;
 	watch->informer = informer_ref(informer);
 	watch->observer.on_change = on_informer_change;
@@ -429,6 +432,7 @@ void script_add_call(struct script *script, struct list *list, int reference, do
 {
 	struct script_call *call = alloc_object(&call_type, sizeof(*call));
 	call->script = script;
+	script->registered++;
 	call->reference = reference;
 	call->interval = interval;
 	loop_timer_init(&call->timer, on_every, call);

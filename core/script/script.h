@@ -45,12 +45,13 @@ struct script {
 	struct list mains, on_synced, on_shutdown, timers; /* struct script_call */
 	struct strmap *indexes;                            /* "informer's address\nname" to path text, owned */
 	struct script_factory *default_factory;
-	unsigned tasks; /* calls under way */
-	bool started;   /* script_start has been called */
-	bool open;      /* its barrier has opened */
-	bool ending;    /* no new calls but on_shutdown's */
-	bool freeing;   /* what is cancelled now is no error */
-	bool specs;     /* the busted runner */
+	unsigned registered; /* factories, informers, handlers and calls: C memory that no limit of the state counts */
+	unsigned tasks;      /* calls under way */
+	bool started;        /* script_start has been called */
+	bool open;           /* its barrier has opened */
+	bool ending;         /* no new calls but on_shutdown's */
+	bool freeing;        /* what is cancelled now is no error */
+	bool specs;          /* the busted runner */
 	unsigned long events, errors;
 };
 

@@ -113,6 +113,23 @@ describe("an index", function()
 	end)
 end)
 
+describe("registrations without end", function()
+	local chunks = {
+		["of calls"] = "while true do k8s.on_shutdown(print) end",
+		["of timers"] = "while true do k8s.every(1, print) end",
+		["of factories"] = "while true do k8s.factory() end",
+		["of handlers"] = [[
+			local pods = k8s.informer { apiVersion = "v1", kind = "Pod" }
+			while true do pods:add_event_handler {} end
+		]],
+	}
+	for name, chunk in pairs(chunks) do
+		it("are refused, as they take memory that is not the script's: " .. name, function()
+			fails("script%.lua:[12]: a script can't register more than 10000 factories, informers, handlers and calls", chunk)
+		end)
+	end
+end)
+
 describe("k8s.log", function()
 	it("writes a field as it was when its turn came", function()
 		local _, log = passes [[

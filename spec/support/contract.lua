@@ -42,7 +42,7 @@ end
 local function mask_text(text)
 	text = text:gsub("%x%x%x%x%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%x%x%x%x%x%x%x%x", "UID")
 	text = text:gsub("in record %(%d+%)", "in record (VERSION)"):gsub("(version: %d+) %(%d+%)", "%1 (VERSION)")
-	return (text:gsub("current: %d+", "current: VERSION"))
+	return (text:gsub("current: %d+", "current: VERSION"):gsub("^%d+s$", "AGE"))
 end
 
 local function by_manager(a, b)

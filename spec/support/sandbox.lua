@@ -20,7 +20,7 @@ function sandbox.start(flags)
 	local child = cli.start { "sandbox", unpack(flags or {}) }
 	local kubeconfig = child:line(SECONDS)
 	return setmetatable({
-		child = child, kubeconfig = kubeconfig, url = files.read(kubeconfig):match 'server: "([^"]+)"',
+		child = child, kubeconfig = kubeconfig, url = files.read(kubeconfig):match "server: (%S+)",
 	}, Server)
 end
 
