@@ -38,6 +38,7 @@ struct request {
 	char *method, *path, *url, *accept, *content_type, *body;
 	size_t body_length, limit;
 	bool stream, counted, write;
+	double started_at;        /* clock_now's scale, as deadline is */
 	double timeout, deadline; /* both 0 for none; the latter on clock_now's scale */
 
 	struct http *http;
@@ -184,6 +185,8 @@ static void finish(struct request *request, const struct err *err, struct json_s
 {
 	struct request_events events = request->events;
 	void *data = request->data;
+	log_debug(LOG_FIELDS({"error", err ? err->message : NULL}), "%s %s: %s, %.0f ms", request->method,
+		  request->path, err ? "failed" : "done", (clock_now() - request->started_at) * 1000);
 	kill_request(request);
 	events.on_done(data, err, body);
 }
@@ -473,6 +476,7 @@ struct request *request_start(struct cluster *cluster, const struct request_opti
 	request->counted = options->list || !options->stream;
 	request->write = is_write(options->method);
 	request->timeout = options->timeout;
+	request->started_at = clock_now();
 	request->deadline = options->timeout > 0 ? clock_now() + options->timeout : 0;
 	list_init(&request->node);
 	loop_timer_init(&request->wait, on_wait_over, request);

@@ -7,7 +7,8 @@
  * certificate.
  *
  * Invariant: on_gone is called exactly once for each request that on_request was called with, when its answer has been
- * sent to the end or can no longer be: the client closed, or the connection was ended from this side. */
+ * sent to the end or can no longer be: the client closed (its half of) the connection, or the connection was ended from
+ * this side. */
 #ifndef PERILUNE_NET_EXCHANGE_H
 #define PERILUNE_NET_EXCHANGE_H
 

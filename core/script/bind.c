@@ -278,35 +278,73 @@ void bind_type(lua_State *L, const char *type, const char *name, const luaL_Reg 
 	lua_pop(L, 1);
 }
 
+void *bind_self(lua_State *L, const char *type, const char *name)
+{
+	void *object = lua_touserdata(L, 1);
+	bool is = object && lua_getmetatable(L, 1);
+	if (is) {
+		luaL_getmetatable(L, type);
+		is = lua_rawequal(L, -1, -2);
+		lua_pop(L, 2);
+	}
+	if (!is)
+		bind_misuse(L, "this is a method of %s: call it with a colon, such as my_%s:method()", name, name);
+	return object;
+}
+
 /* --- the module --- */
 
+/* Upvalues: the real table and what it is called. */
 static int l_unknown_name(lua_State *L)
 {
-	return luaL_error(L, "perilune has no '%s'", lua_tostring(L, 2) ? lua_tostring(L, 2) : luaL_typename(L, 2));
+	const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : luaL_typename(L, 2);
+	const char *what = lua_tostring(L, lua_upvalueindex(2));
+	struct suggest suggest;
+	suggest_init(&suggest, name);
+	for (lua_pushnil(L); lua_next(L, lua_upvalueindex(1)); lua_pop(L, 1))
+		suggest_offer(&suggest, lua_tostring(L, -2));
+	if (suggest.best)
+		return bind_misuse(L, "%s has no '%s', did you mean '%s'?", what, name, suggest.best);
+	return bind_misuse(L, "%s has no '%s'", what, name);
 }
 
 static int l_closed(lua_State *L)
 {
-	return luaL_error(L, "the perilune module can't be changed");
+	return bind_misuse(L, "%s can't be changed", lua_tostring(L, lua_upvalueindex(1)));
 }
 
-/* What scripts get is an empty table over the real one, so that a misspelt name and an assignment are errors. */
-static void close_module(lua_State *L)
+/* The table on top is replaced by an empty one over it, so that a misspelt name and an assignment are errors. */
+static void close_table(lua_State *L, const char *what)
 {
+	int table = lua_gettop(L);
 	lua_createtable(L, 0, 1);
-	lua_pushcfunction(L, l_unknown_name);
+	lua_pushvalue(L, table);
+	lua_pushstring(L, what);
+	lua_pushcclosure(L, l_unknown_name, 2);
 	lua_setfield(L, -2, "__index");
-	lua_setmetatable(L, -2);
+	lua_setmetatable(L, table);
 	lua_newtable(L);
 	lua_createtable(L, 0, 3);
-	lua_pushvalue(L, -3);
+	lua_pushvalue(L, table);
 	lua_setfield(L, -2, "__index");
-	lua_pushcfunction(L, l_closed);
+	lua_pushstring(L, what);
+	lua_pushcclosure(L, l_closed, 1);
 	lua_setfield(L, -2, "__newindex");
 	lua_pushliteral(L, "perilune");
 	lua_setfield(L, -2, "__metatable");
 	lua_setmetatable(L, -2);
-	lua_remove(L, -2);
+	lua_replace(L, table);
+}
+
+static void close_parts(lua_State *L)
+{
+	static const char *const parts[][2] = {
+	    {"log", "k8s.log"}, {"json", "k8s.json"}, {"yaml", "k8s.yaml"}, {"status", "k8s.status"}};
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		lua_getfield(L, -1, parts[i][0]);
+		close_table(L, parts[i][1]);
+		lua_setfield(L, -2, parts[i][0]);
+	}
 }
 
 /* config: --set's key=value pairs, as text. */
@@ -335,7 +373,8 @@ void bind_open(lua_State *L)
 		parts[i](L);
 	push_config(L);
 	lua_setfield(L, -2, "config");
-	close_module(L);
+	close_parts(L);
+	close_table(L, "perilune");
 	lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
 	lua_insert(L, -2);
 	lua_setfield(L, -2, "perilune");

@@ -59,6 +59,10 @@ const char *const *bind_strings_option(lua_State *L, int index, const char *name
 const char *bind_text(lua_State *L, int index, const char *name);
 double bind_number_option(lua_State *L, int index, const char *name, double fallback);
 bool bind_bool_option(lua_State *L, int index, const char *name, bool fallback);
+/* The userdata of a type made by bind_type at index 1; raises when something else is there: the dot instead of the
+ * colon. */
+void *bind_self(lua_State *L, const char *type, const char *name);
+
 /* Registers a userdata type with these methods; other names on it are errors. gc and to_string may be NULL. */
 void bind_type(lua_State *L, const char *type, const char *name, const luaL_Reg *methods, lua_CFunction gc,
 	       lua_CFunction to_string);

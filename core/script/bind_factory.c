@@ -18,7 +18,7 @@ ALLOC_TYPE(wait_type, "cache sync wait");
 
 static struct script_factory *check_factory(lua_State *L)
 {
-	return *(struct script_factory **)luaL_checkudata(L, 1, FACTORY_TYPE);
+	return *(struct script_factory **)bind_self(L, FACTORY_TYPE, "factory");
 }
 
 /* --- making --- */

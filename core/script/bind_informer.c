@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/log.h"
 #include "base/strmap.h"
 #include "kube/selector.h"
 #include "script/bind.h"
@@ -18,6 +19,7 @@ struct handle {
 	struct script_factory *factory;
 	struct informer *informer; /* counted */
 	double resync;             /* the default of its handlers */
+	bool warned;               /* that it was read before it had synced */
 };
 
 struct registration {
@@ -27,7 +29,23 @@ struct registration {
 
 static struct handle *check_handle(lua_State *L)
 {
-	return luaL_checkudata(L, 1, INFORMER_TYPE);
+	return bind_self(L, INFORMER_TYPE, "informer");
+}
+
+/* For what reads the cache: that it holds less than the truth is said once. */
+static struct handle *check_readable(lua_State *L, const char *method)
+{
+	struct handle *handle = check_handle(L);
+	if (handle->warned || informer_has_synced(handle->informer))
+		return handle;
+	handle->warned = true;
+	const struct script *script = handle->factory->script;
+	log_warn(LOG_FIELDS({"script", script->name}, {"informer", informer_label(handle->informer)}),
+		 "informer:%s reads a cache that %s", method,
+		 script->started
+		     ? "has not synced yet (informer:has_synced tells)"
+		     : "is filled only after the script has loaded: read it in a handler or in k8s.on_synced");
+	return handle;
 }
 
 /* --- options to a spec --- */
@@ -167,7 +185,10 @@ static int l_informer(lua_State *L)
 {
 	luaL_checktype(L, 1, LUA_TTABLE);
 	lua_settop(L, 1);
-	bind_informer_push(L, script_default_factory(script_of(L)), 1);
+	struct script_factory *factory = script_default_factory(script_of(L));
+	bind_informer_push(L, factory, 1);
+	if (factory->script->started) /* nobody else would start what is asked for later */
+		script_factory_start(factory);
 	return 1;
 }
 
@@ -219,7 +240,7 @@ static const char *only_namespace(lua_State *L, const struct handle *handle, con
 /* get(namespace, name), get(name) or get(reference). */
 static int l_get(lua_State *L)
 {
-	struct handle *handle = check_handle(L);
+	struct handle *handle = check_readable(L, "get");
 	const char *namespace = NULL, *name;
 	if (lua_istable(L, 2)) {
 		namespace = push_reference_field(L, 2, "namespace");
@@ -346,7 +367,7 @@ static void find_indexed(lua_State *L, const struct handle *handle, const struct
 static int l_list(lua_State *L)
 {
 	static const char *const known[] = {"namespace", "label_selector", "index", "fields", NULL};
-	struct handle *handle = check_handle(L);
+	struct handle *handle = check_readable(L, "list");
 	struct query query = {0};
 	struct index_query index;
 	struct err err;
@@ -388,7 +409,7 @@ static bool push_key(void *data, struct object *object)
 
 static int l_keys(lua_State *L)
 {
-	struct handle *handle = check_handle(L);
+	struct handle *handle = check_readable(L, "keys");
 	lua_newtable(L);
 	store_each(informer_store(handle->informer), NULL, push_key, L);
 	value_mark_array(L, -1);
@@ -397,7 +418,7 @@ static int l_keys(lua_State *L)
 
 static int l_count(lua_State *L)
 {
-	lua_pushinteger(L, (lua_Integer)store_count(informer_store(check_handle(L)->informer)));
+	lua_pushinteger(L, (lua_Integer)store_count(informer_store(check_readable(L, "count")->informer)));
 	return 1;
 }
 
@@ -457,6 +478,18 @@ static struct registration *push_registration(lua_State *L)
 	return registration;
 }
 
+static bool has_function(lua_State *L)
+{
+	static const char *const names[] = {"add", "update", "delete"};
+	bool found = false;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		lua_getfield(L, 2, names[i]);
+		found |= !lua_isnil(L, -1);
+		lua_pop(L, 1);
+	}
+	return found;
+}
+
 static int l_add_event_handler(lua_State *L)
 {
 	static const char *const known[] = {"add", "update", "delete", "fields", "resync", "every_event", NULL};
@@ -469,6 +502,8 @@ static int l_add_event_handler(lua_State *L)
 					   .functions = {LUA_NOREF, LUA_NOREF, LUA_NOREF},
 					   .resync = bind_number_option(L, 2, "resync", handle->resync),
 					   .every_event = bind_bool_option(L, 2, "every_event", false)};
+	if (!has_function(L))
+		return bind_misuse(L, "add_event_handler: add, update or delete is missing");
 	if (options.resync > 0 && options.resync < 1)
 		return bind_misuse(L, "add_event_handler: resync is at least 1 second, or 0 for none");
 	if (factory_is_shut_down(handle->factory->factory))
@@ -489,7 +524,7 @@ static int l_add_event_handler(lua_State *L)
 
 static struct consumer *registered(lua_State *L)
 {
-	const struct registration *registration = luaL_checkudata(L, 1, REGISTRATION_TYPE);
+	const struct registration *registration = bind_self(L, REGISTRATION_TYPE, "registration");
 	return consumer_find(registration->script, registration->id);
 }
 

@@ -12,7 +12,7 @@
 #include "script/bind.h"
 
 #define ANSWER "perilune.sandbox.answer"
-#define MOST_HEADERS 16
+#define MOST_HEADERS 64
 
 /* A request's answer as Lua holds it. */
 struct answer {

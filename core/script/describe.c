@@ -51,7 +51,8 @@ static void describe_calls(const struct list *calls, const char *what, struct bu
 static void describe_script(struct script *script, struct buf *out)
 {
 	struct description description = {script, out};
-	buf_append_format(out, "%s (%s)\n", script->name, script->path);
+	buf_append_format(out, "%s (%s)%s\n", script->name, script->path,
+			  script_is_empty(script) ? ": registers nothing" : "");
 	LIST_EACH (&script->factories, node)
 		factory_each(LIST_ENTRY(node, struct script_factory, node)->factory, describe_informer, &description);
 	describe_calls(&script->mains, "main", out);

@@ -300,7 +300,6 @@ void script_factory_start(struct script_factory *factory)
 {
 	if (factory_is_shut_down(factory->factory))
 		return;
-	factory->started = true;
 	factory_start(factory->factory);
 	script_open_ready(factory->script);
 }
@@ -459,6 +458,9 @@ static void on_main_end(void *data, const struct err *err)
 void script_start(struct script *script, struct barrier *barrier)
 {
 	script->started = true;
+	if (script_is_empty(script))
+		log_warn(LOG_FIELDS({"script", script->name}),
+			 "the script registers nothing, so nothing of it will be called");
 	LIST_EACH (&script->mains, node)
 		run_function(script, LIST_ENTRY(node, struct script_call, node)->reference, "k8s.main", on_main_end,
 			     script);
@@ -498,6 +500,16 @@ void script_shutdown(struct script *script)
 	LIST_EACH (&script->on_shutdown, node)
 		run_function(script, LIST_ENTRY(node, struct script_call, node)->reference, "k8s.on_shutdown", NULL,
 			     NULL);
+}
+
+bool script_is_empty(const struct script *script)
+{
+	const struct list *lists[] = {&script->factories, &script->mains, &script->on_synced, &script->on_shutdown,
+				      &script->timers};
+	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
+		if (!list_is_empty(lists[i]))
+			return false;
+	return true;
 }
 
 bool script_is_idle(const struct script *script)

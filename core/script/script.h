@@ -19,7 +19,6 @@ struct script_factory {
 	double resync;
 	char **drop;         /* ended by NULL; NULL when not given */
 	struct list watched; /* struct script_watch: one for each informer, to be told when it syncs */
-	bool started;
 };
 
 /* What the script wants called later: on_synced, on_shutdown, every. */
@@ -80,10 +79,11 @@ void script_add_call(struct script *script, struct list *list, int reference, do
 /* The steps of the host. */
 /* Runs the mains, starts the factories, adds their informers. */
 void script_start(struct script *script, struct barrier *barrier);
-void script_opened(struct script *script);        /* opens the listeners, runs on_synced, starts the timers */
-void script_open_ready(struct script *script);    /* opens registrations whose factory has synced */
-void script_shutdown(struct script *script);      /* runs on_shutdown; no new events */
-bool script_is_idle(const struct script *script); /* no call under way */
+void script_opened(struct script *script);         /* opens the listeners, runs on_synced, starts the timers */
+void script_open_ready(struct script *script);     /* opens registrations whose factory has synced */
+void script_shutdown(struct script *script);       /* runs on_shutdown; no new events */
+bool script_is_empty(const struct script *script); /* it registered nothing, so nothing will be called */
+bool script_is_idle(const struct script *script);  /* no call under way */
 
 /* Each call that was counted in tasks ends here. */
 void script_call_ended(struct script *script);

@@ -164,7 +164,7 @@ end
 -- A misspelt global is an error with its line, not a nil that fails elsewhere. A file's top level may define globals.
 setmetatable(G, {
 	__index = function(_, name)
-		error("unknown global '" .. tostring(name) .. "'", 2)
+		error("unknown global '" .. tostring(name) .. "'" .. (name == "k8s" and ': begin with local k8s = require "perilune"' or ""), 2)
 	end,
 	__newindex = function(t, name, value)
 		local where = getinfo(2, "S")

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034
-# Finds a Go that is new enough, or installs one. To be sourced by bash, after say.sh.
+# Finds a Go that is new enough, or installs one. To be sourced by bash, after say.sh and apt.sh.
 #
 #   look_for_go CACHE    sets GO to the path of a go command, at least version $GO_WANTED, or returns 1
 #   find_go CACHE        the same, and installs one where there is none; returns 1, having said why,
@@ -50,5 +50,5 @@ install_go() {
 
 install_pip() {
 	command -v apt-get || return 1
-	apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y python3-pip
+	apt_get update && apt_get install --yes --no-install-recommends python3-pip
 }

@@ -51,6 +51,12 @@ describe("perilune check", function()
 		assert.truthy(out:find("v1/Pod", 1, true), out)
 	end)
 
+	it("says when a script registers nothing", function()
+		local code, out, err = cli.run { "check", script "local x = 1" }
+		assert.equal(0, code, err)
+		assert.truthy(out:find(": registers nothing\n", 1, true), out)
+	end)
+
 	it("ends a script that does not come to its end", function()
 		local path = script "while true do end"
 		fails(path, path .. ":1: ")

@@ -141,6 +141,20 @@ describe("the sandbox's server", function()
 		assert.equal(200, send("GET", MAPS .. "/owned").status)
 	end)
 
+	it("lets chains of owners go in the foreground, the last first", function()
+		local uid
+		for _, name in ipairs { "a", "b", "c", "d" } do
+			local references = uid and k8s.array { { apiVersion = "v1", kind = "ConfigMap", name = "x", uid = uid } }
+			uid = make(name, { ownerReferences = references }).metadata.uid
+		end
+		local stream = watch { resourceVersion = ("%d"):format(server.store.revision) }
+		send("DELETE", MAPS .. "/a", { propagationPolicy = "Foreground" })
+		advance(0)
+		local order = told(stream):gsub("MODIFIED %l, ", "")
+		assert.equal("DELETED d, DELETED c, DELETED b, DELETED a", order)
+		assert.is_true(server:is_idle())
+	end)
+
 	it("keeps a namespace until its content has gone", function()
 		send("POST", "/api/v1/namespaces", {}, { metadata = { name = "shop" } })
 		local held = "/api/v1/namespaces/shop/configmaps"

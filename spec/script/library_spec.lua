@@ -115,6 +115,7 @@ end)
 describe("strict globals", function()
 	it("make a misspelt name an error with its line", function()
 		fails("script%.lua:2: unknown global 'pirnt'", "\npirnt('x')")
+		fails("unknown global 'k8s': begin with local k8s = require \"perilune\"", "k8s.informer {}")
 	end)
 
 	it("may be defined at a file's top level and nowhere else", function()
@@ -123,7 +124,9 @@ describe("strict globals", function()
 	end)
 
 	it("cover the API's names and options", function()
-		fails("script%.lua:1: perilune has no 'informers'", "local i = require('perilune').informers")
+		fails("script%.lua:1: perilune has no 'informers', did you mean 'informer'%?", "local i = require('perilune').informers")
+		fails("script%.lua:1: k8s%.log has no 'warning', did you mean 'warn'%?", "require('perilune').log.warning('x')")
+		fails("script%.lua:1: k8s%.json can't be changed", "require('perilune').json.encode = print")
 		fails("script%.lua:1: informer: unknown option 'label_selektor', did you mean 'label_selector'%?",
 			"require('perilune').informer { apiVersion = 'v1', kind = 'Pod', label_selektor = 'a=b' }")
 		fails("script%.lua:2: informer has no 'lst'", "local i = require('perilune').informer { apiVersion = 'v1', kind = 'Pod' }\ni:lst()")

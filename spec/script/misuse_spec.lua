@@ -33,6 +33,10 @@ describe("misuse is told at the script's own line", function()
 		["of an option of another type"] = { "k8s.create: dry_run must be a boolean, not yes",
 			'\nk8s.create({ apiVersion = "v1", kind = "Pod" }, { dry_run = "yes" })' },
 		["of a factory's drop"] = { "option 'drop' must be a string or a list of strings", "\nk8s.factory { drop = { 1 } }" },
+		["of a method called with a dot"] = { "this is a method of informer: call it with a colon",
+			'\nk8s.informer({ apiVersion = "v1", kind = "Pod" }).add_event_handler { add = print }' },
+		["of a handler without functions"] = { "add_event_handler: add, update or delete is missing",
+			'\nk8s.informer { apiVersion = "v1", kind = "Pod" }:add_event_handler {}' },
 		["of a handler that is no function"] = { "add_event_handler: update must be a function, not a number",
 			'\nk8s.informer { apiVersion = "v1", kind = "Pod" }:add_event_handler { add = print, update = 1 }' },
 		["at the end of a function"] = { "informer: resync is at least 1 second, or 0 for none",
@@ -120,7 +124,7 @@ describe("registrations without end", function()
 		["of factories"] = "while true do k8s.factory() end",
 		["of handlers"] = [[
 			local pods = k8s.informer { apiVersion = "v1", kind = "Pod" }
-			while true do pods:add_event_handler {} end
+			while true do pods:add_event_handler { add = print } end
 		]],
 	}
 	for name, chunk in pairs(chunks) do

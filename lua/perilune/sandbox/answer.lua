@@ -11,7 +11,9 @@ end
 local function header_lines(headers)
 	local lines = {}
 	for name, value in pairs(headers or {}) do
-		lines[#lines + 1] = name .. ": " .. value
+		for _, one in ipairs(type(value) == "table" and value or { value }) do
+			lines[#lines + 1] = name .. ": " .. one
+		end
 	end
 	return lines
 end

@@ -114,14 +114,17 @@ local function carry_on(server, event)
 	end
 end
 
-local function owners_waiting(server, event)
+-- The events of owners that wait for their dependents' end; a list of its own, since more may come to wait meanwhile.
+local function waiting_owners(server, event)
+	local found = {}
 	each_owner(event.old, function(uid)
 		for _, entry in pairs(server.waiting) do
 			if entry.uid == uid then
-				carry_on(server, entry.event)
+				found[#found + 1] = entry.event
 			end
 		end
 	end)
+	return found
 end
 
 function collector.start(server)
@@ -138,11 +141,13 @@ function collector.on_event(server, event)
 			if server.owned[uid] then
 				collect(server, uid, "Background")
 			end
-			owners_waiting(server, event)
+			for _, owner in ipairs(waiting_owners(server, event)) do
+				carry_on(server, owner)
+			end
 		end)
 	elseif event.entry.object.metadata.deletionTimestamp then
-		local finalizers = event.entry.object
-		if has_finalizer(finalizers, "orphan") or has_finalizer(finalizers, "foregroundDeletion") then
+		local object = event.entry.object
+		if has_finalizer(object, "orphan") or has_finalizer(object, "foregroundDeletion") then
 			server.waiting[event.storage .. "\n" .. event.key] = { uid = uid, event = event }
 			server:soon(function()
 				carry_on(server, event)

@@ -31,17 +31,26 @@ local function subresource_row(resource, name, kind, more)
 	return row
 end
 
+-- In the API server's order, which is another one for custom resources.
+local function subresources_of(resource)
+	local found = {}
+	for _, name in ipairs(resource.custom and { "status", "scale" } or { "scale", "status" }) do
+		if resource[name] then
+			found[#found + 1] = name
+		end
+	end
+	return found
+end
+
 local SCALE = { group = "autoscaling", version = "v1" }
 
 local function rows_of(version)
 	local rows = k8s.array {}
 	for _, resource in ipairs(version.resources) do
 		rows[#rows + 1] = main_row(resource)
-		if resource.status then
-			rows[#rows + 1] = subresource_row(resource, "status", resource.kind)
-		end
-		if resource.scale then
-			rows[#rows + 1] = subresource_row(resource, "scale", "Scale", SCALE)
+		for _, name in ipairs(subresources_of(resource)) do
+			rows[#rows + 1] = name == "status" and subresource_row(resource, name, resource.kind)
+				or subresource_row(resource, name, "Scale", SCALE)
 		end
 	end
 	return rows
@@ -83,22 +92,23 @@ end
 
 -- --- all at once ---
 
+-- Built-in kinds say only their name when they are of the group and version that they are listed in.
 local function response_kind(resource, kind)
 	if kind == "Scale" then
 		return { group = "autoscaling", version = "v1", kind = "Scale" }
+	elseif not resource.custom then
+		return { group = "", version = "", kind = kind }
 	end
 	return { group = resource.group, version = resource.version, kind = kind }
 end
 
 local function subresources(resource)
 	local found = {}
-	for _, name in ipairs { "status", "scale" } do
-		if resource[name] then
-			found[#found + 1] = {
-				subresource = name, responseKind = response_kind(resource, name == "scale" and "Scale" or resource.kind),
-				verbs = k8s.array { "get", "patch", "update" },
-			}
-		end
+	for i, name in ipairs(subresources_of(resource)) do
+		found[i] = {
+			subresource = name, responseKind = response_kind(resource, name == "scale" and "Scale" or resource.kind),
+			verbs = k8s.array { "get", "patch", "update" },
+		}
 	end
 	return or_nil(found)
 end
@@ -121,8 +131,7 @@ local function aggregated_group(group)
 	for i, version in ipairs(group.versions) do
 		versions[i] = aggregated_version(version)
 	end
-	local metadata = { name = group.name ~= "" and group.name or nil, creationTimestamp = k8s.null }
-	return { metadata = metadata, versions = versions }
+	return { metadata = { name = group.name ~= "" and group.name or nil }, versions = versions }
 end
 
 -- --- /api and /apis ---

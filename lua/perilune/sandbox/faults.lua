@@ -260,7 +260,7 @@ end
 
 -- Which page a continue token leads to.
 local function note_page(self, request, body)
-	local token = request.verb == "list" and body:match '"continue":"([^"]+)"'
+	local token = #self.list > 0 and request.verb == "list" and body:match '"continue":"([^"]+)"'
 	if token then
 		self.pages[token] = page_of({ faults = self }, request)
 	end

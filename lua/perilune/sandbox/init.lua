@@ -4,7 +4,7 @@
 -- options: address, for /api.
 --
 -- The server's parts: registry (which resources), store (objects and their history), watchers (open streams by storage),
--- clock, faults, requests (what was asked, in order).
+-- clock, faults, requests (what was asked, in order; the latest some thousands).
 local answers = require "perilune.sandbox.answer"
 local clock = require "perilune.sandbox.clock"
 local collector = require "perilune.sandbox.collector"

@@ -176,7 +176,19 @@ local function reply_to(server, request)
 	return reply
 end
 
+local MOST_REMEMBERED = 10000
+
+local function forget_half(requests)
+	local half = MOST_REMEMBERED / 2
+	for i = 1, MOST_REMEMBERED do
+		requests[i] = requests[i + half]
+	end
+end
+
 local function remember(server, request)
+	if #server.requests == MOST_REMEMBERED then
+		forget_half(server.requests)
+	end
 	server.requests[#server.requests + 1] = {
 		method = request.method, path = request.path, query = request.query, verb = request.verb,
 		kind = request.resource and request.resource.kind, resource = request.plural, namespace = request.namespace,
@@ -193,6 +205,7 @@ function router.handle(server, request)
 		local headers = reply.headers or {}
 		headers["Content-Type"] = reply.content_type or "application/json"
 		headers["Cache-Control"] = "no-cache, private"
+		headers["Warning"] = request.warnings
 		request.answer:reply(reply.status, headers, server.faults:body(request, reply))
 	end
 end

@@ -1,6 +1,7 @@
 --- Custom resources against their schema: defaults are filled in, unknown members dropped, types and limits checked.
 local fail = require "perilune.sandbox.fail"
 local k8s = require "perilune"
+local members = require "perilune.sandbox.members"
 local tree = require "perilune.sandbox.tree"
 
 local schema = {}
@@ -191,17 +192,35 @@ local function raise_unknown(resource, unknown)
 		resource.version, resource.kind, table.concat(texts, ", ")))
 end
 
---- Fills in, prunes and checks a custom resource; others pass. Raises a 400 (strict field validation) or a 422.
+local MOST_WARNINGS = 50
+
+-- As fieldValidation says: an error, a warning each, or nothing.
+local function tell_unknown(resource, unknown, request)
+	local how = request.query.fieldValidation
+	if #unknown > 0 and how == "Strict" then
+		raise_unknown(resource, unknown)
+	elseif how ~= "Ignore" then
+		for i = 1, math.min(#unknown, MOST_WARNINGS) do
+			local place = unknown[i]
+			request.warnings = request.warnings or {}
+			table.insert(request.warnings, ('299 - "unknown field \\"%s\\""'):format(place))
+		end
+	end
+end
+
+--- Drops what no object of the kind has; custom resources are also filled in and checked. Raises a 400 (strict field
+-- validation) or a 422.
 function schema.admit(resource, object, request)
 	local one = resource.schema
 	if not one then
+		if not resource.custom then
+			tell_unknown(resource, members.prune(resource, object), request)
+		end
 		return
 	end
 	local unknown = {}
 	prune(object, one, "", unknown)
-	if #unknown > 0 and request.query.fieldValidation == "Strict" then
-		raise_unknown(resource, unknown)
-	end
+	tell_unknown(resource, unknown, request)
 	fill(object, one)
 	local causes = {}
 	check(object, one, "", causes)

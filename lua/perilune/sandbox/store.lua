@@ -10,7 +10,7 @@ local tree = require "perilune.sandbox.tree"
 local store = {}
 store.__index = store
 
-local LOG_LENGTH = 20000 -- events; the API server's watch cache holds some thousands, etcd five minutes
+local LOG_LENGTH = 5000 -- events; the API server's watch cache holds some thousands, etcd five minutes
 
 function store.new()
 	return setmetatable({ revision = 1, floor = 1, buckets = {}, log = {}, first = 1, last = 0, on_event = function() end }, store)

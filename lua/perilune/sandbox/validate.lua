@@ -9,8 +9,6 @@ local SUBDOMAIN = "a lowercase RFC 1123 subdomain must consist of lower case alp
 	.. "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
 local LABEL = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an "
 	.. "alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
-local DNS_1035 = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
-	.. "and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
 local LABEL_VALUE = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and "
 	.. "end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is "
 	.. "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
@@ -45,13 +43,6 @@ local function label_problem(name)
 	return not is_label(name) and LABEL or nil
 end
 
-local function dns_1035_problem(name)
-	if #name > 63 then
-		return "must be no more than 63 bytes"
-	end
-	return not (is_label(name) and name:find "^[a-z]") and DNS_1035 or nil
-end
-
 -- Names of roles and the like are parts of a path, and little else.
 local function segment_problem(name)
 	if name == "." or name == ".." then
@@ -67,7 +58,7 @@ local NAMES = {
 	["rbac.authorization.k8s.io/clusterroles"] = segment_problem,
 	["rbac.authorization.k8s.io/clusterrolebindings"] = segment_problem,
 }
-validate.dns_1035_problem = dns_1035_problem
+validate.label_problem = label_problem
 
 local function check_name(resource, object, causes)
 	local name, base = object.metadata.name, object.metadata.generateName

@@ -2,6 +2,7 @@
 local fail = require "perilune.sandbox.fail"
 local k8s = require "perilune"
 local tree = require "perilune.sandbox.tree"
+local validate = require "perilune.sandbox.validate"
 
 local workloads = {}
 
@@ -201,6 +202,8 @@ local function container_problems(spec, path)
 		local place = ("%s.containers[%d]"):format(path, i - 1)
 		if (one.name or "") == "" then
 			causes[#causes + 1] = fail.cause(place .. ".name", "FieldValueRequired")
+		elseif validate.label_problem(one.name) then
+			causes[#causes + 1] = fail.cause(place .. ".name", "FieldValueInvalid", one.name, validate.label_problem(one.name))
 		end
 		if (one.image or "") == "" then
 			causes[#causes + 1] = fail.cause(place .. ".image", "FieldValueRequired")

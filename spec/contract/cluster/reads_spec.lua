@@ -32,6 +32,24 @@ describe("the sandbox and the API server agree on", function()
 		pair:same("PUT", "/api/v1/configmaps", "{}")
 		pair:same("GET", "/apis/apps")
 		pair:same("GET", "/apis/coordination.k8s.io/v1")
+		pair:same("GET", "/apis/apps/v1")
+		pair:same("GET", "/apis/batch/v1")
+	end)
+
+	it("aggregated discovery", function()
+		local accept = { "Accept: application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json" }
+		local found = {}
+		for _, which in ipairs { "real", "sandbox" } do
+			local _, all, content_type = pair:send(which, "GET", "/apis", nil, accept)
+			local one = { content_type, all.kind, all.apiVersion }
+			for _, group in ipairs(all.items) do
+				if group.metadata.name == "apps" or group.metadata.name == "coordination.k8s.io" then
+					one[group.metadata.name] = { group.metadata, group.versions[1] }
+				end
+			end
+			found[which] = one
+		end
+		assert.same(found.real, found.sandbox)
 	end)
 
 	it("lists, whole and as metadata and as tables", function()
