@@ -1,0 +1,389 @@
+---@meta perilune
+
+-- All of `require "perilune"`: for editors with lua-language-server, which .luarc.json points here, and for people. No program
+-- loads this file.
+--
+-- These hold everywhere and are not repeated below:
+--
+-- * "Waits" means that the call lets other handlers run until it is done. It works in handlers and in what k8s.main, k8s.every,
+--   k8s.on_synced and k8s.on_shutdown were given, also inside coroutines, pcall and iterators; not at a script's top level and
+--   not inside table.sort, string.gsub or require. A function that does not say so never waits.
+-- * Misuse (an unknown option, a wrong type, a missing name) raises an error with the script's line. What the server or the
+--   network does is a second result: `local pod, err = k8s.get(...)`. Exactly one of both is nil, although the value's type
+--   here does not say so, so that code which looks at `err` first has no warnings.
+-- * Durations and times are seconds, with fractions.
+-- * Objects are plain tables in JSON's shape. null is k8s.null; an integer beyond 2^53 is an int64_t (cdata); [] and {}
+--   stay what they are. A fresh empty table is {}; see k8s.array.
+-- * A path is keys joined by dots, "spec.nodeName". A key with dots in it is written "metadata.labels['example.com/x']", an
+--   array's first element "spec.containers[0].image", and all of them "spec.containers[*].image".
+
+---@class perilune
+---@field config table<string, string> what `--set KEY=VALUE` gave: k8s.config.KEY, nil when it was not given
+---@field null lightuserdata JSON's null, in what is decoded and in what is sent
+local k8s = {}
+
+---A Kubernetes object. Inside, everything is as the API documents it.
+---@class perilune.object
+---@field apiVersion string "v1", "apps/v1"
+---@field kind string "Pod"
+---@field metadata perilune.metadata
+---@field [string] any
+
+---@class perilune.metadata
+---@field name string
+---@field namespace? string nil for cluster-scoped kinds
+---@field uid? string
+---@field resourceVersion? string
+---@field labels? table<string, string>
+---@field annotations? table<string, string>
+---@field [string] any
+
+---Names one object. What takes a reference takes a whole object too.
+---@class perilune.reference
+---@field apiVersion string
+---@field kind string
+---@field namespace? string for namespaced kinds; when nil, that of `--namespace`
+---@field name string
+
+---Why an API call failed. `tostring(err)` is "REASON: MESSAGE"; `assert(k8s.get(...))` raises it.
+---@class perilune.err
+---@field code? integer the HTTP status; nil when no server answered
+---@field reason? string the server's: "NotFound", "AlreadyExists", "Conflict", "Invalid", "BadRequest", "Unauthorized", "Forbidden", "Expired", "TooManyRequests", "ServerTimeout", "ServiceUnavailable", "InternalError" …; this side's: "NoKind", "Timeout", "Connection", "TooLarge", "BadRequest"
+---@field message string one line
+---@field causes? perilune.cause[] what exactly is invalid
+---@field retry_after? number the server asked to wait that many seconds
+---@field retryable boolean the same call may succeed later
+---@field outcome_unknown boolean a write that may have happened
+
+---@class perilune.cause
+---@field reason? string
+---@field message? string
+---@field field? string
+
+-- Informers: caches of the objects of one kind, filled by a list and kept up to date by a watch.
+
+---@class perilune.informer_options
+---@field apiVersion string
+---@field kind? string this or `resource` is needed
+---@field resource? string such as "pods"
+---@field namespace? string|string[] a name or several; else the factory's (of the default one: `--namespace`); else all
+---@field label_selector? string as for kubectl; the server sends no others. Else the factory's
+---@field field_selector? string such as "status.phase!=Succeeded"; the same
+---@field metadata_only? boolean the cache holds metadata only; apiVersion and kind are still the real ones
+---@field drop? string|string[] paths left out of the cache; else the factory's; else { "metadata.managedFields" }. {} drops nothing
+---@field keep? string|string[] the opposite, not together with drop; apiVersion, kind and the object's name, namespace, uid and resourceVersion always stay
+---@field index? table<string, string> name to path, to list by; see informer:add_index
+---@field resync? number default of its handlers; else the factory's
+---@field page_size? integer objects in each page of the list (500)
+
+---@class perilune.informer
+local informer = {}
+
+---@class perilune.list_options
+---@field namespace? string this one only
+---@field label_selector? string
+---@field index? table<string, string|boolean|number> one of this script's indexes and the value to look for, { node = "n1" }
+---@field fields? string|string[] decode these paths only; apiVersion, kind and the object's name, namespace, uid and resourceVersion always come
+
+---One object of the cache, as a fresh table: changes to it stay out of the cache. Nil when it is not there. The namespace may be
+---left out where there can be only one: of a cluster-scoped kind, or of an informer that has a single namespace.
+---@param namespace string?
+---@param name string
+---@return perilune.object? object
+---@overload fun(self: perilune.informer, name: string): perilune.object?
+---@overload fun(self: perilune.informer, reference: { name: string, namespace?: string }|perilune.object): perilune.object?
+function informer:get(namespace, name) end
+
+---Objects of the cache as fresh tables, in no particular order.
+---@param options? perilune.list_options
+---@return perilune.object[]
+function informer:list(options) end
+
+---@return string[] keys "namespace/name"; "name" for cluster-scoped kinds
+function informer:keys() end
+
+---@return integer count of objects in the cache
+function informer:count() end
+
+---@return boolean synced whether the first list is in the cache
+function informer:has_synced() end
+
+---How far the cache has come: "" before the first list. A table by namespace when the informer has several.
+---@return string|table<string, string>
+function informer:resource_version() end
+
+---Adds indexes, before or after start. An object is filed under each text, number or boolean at the path. A script's indexes are
+---its own. Raises for a malformed path, and for a name that is taken by another one.
+---@param indexes table<string, string> name to path, { node = "spec.nodeName" }
+function informer:add_index(indexes) end
+
+---@class perilune.handlers
+---@field add? fun(object: perilune.object, event: perilune.event) `event.initial` for what was there at the start
+---@field update? fun(object: perilune.object, event: perilune.update_event) `event.old` is the state before
+---@field delete? fun(object: perilune.object, event: perilune.event) with the last known state
+---@field fields? string|string[] decode these paths only, as for informer:list; also in `event.old`
+---@field resync? number at least 1: calls update for each object of the cache so often, without a request. 0: never; nil: as the informer has it
+---@field every_event? boolean each event by itself; otherwise those of one object merge while the handler is busy
+
+---@class perilune.event
+---@field type "add"|"update"|"delete"
+---@field initial boolean an add of what was there when the handler began
+---@field resync boolean an update that comes from the cache: nothing has changed
+---@field final_state_unknown boolean the delete itself was missed: the object is the last that was seen of it
+---@field old? perilune.object of an update; decoded when it is read first
+
+---@class perilune.update_event: perilune.event
+---@field old perilune.object
+
+---Registers functions for the objects that come, change and go. They are called after the barrier and once all
+---started informers of the factory have synced, one at a time and in order, and may wait. An error in one is logged and ends that call only. Raises for a malformed path, and when the factory has been shut
+---down.
+---@param handlers perilune.handlers
+---@return perilune.registration
+function informer:add_event_handler(handlers) end
+
+---@class perilune.registration
+local registration = {}
+
+---@return boolean synced whether all initial adds have been handled
+function registration:has_synced() end
+
+---Ends the calls; one that runs goes on to its end. Harmless again.
+function registration:remove() end
+
+---An informer of the default factory. The same options, in any script, give the same cache. Belongs at a script's top level, or
+---into k8s.main before that first waits: then the host starts it, and no handler runs before it has synced (the barrier). One that
+---is made later is not started by the host: use k8s.factory for it. Raises for malformed selectors, paths and names.
+---@param options perilune.informer_options
+---@return perilune.informer
+function k8s.informer(options) end
+
+-- Factories: for scripts that want starting, waiting and ending in their own hands.
+
+---Defaults of the factory's informers.
+---@class perilune.factory_options
+---@field namespace? string
+---@field label_selector? string
+---@field field_selector? string
+---@field drop? string|string[]
+---@field resync? number
+
+---@class perilune.factory
+local factory = {}
+
+---@class perilune.wait_options
+---@field timeout? number 0 or nil: for as long as it takes
+
+---@class perilune.wait_result
+---@field synced boolean all started informers have
+---@field err? string names those that are late, and why
+---@field informers perilune.informer_report[] the started ones
+
+---@class perilune.informer_report
+---@field apiVersion string
+---@field kind string
+---@field namespace string "" for all, "a,b" for several
+---@field synced boolean
+---@field state string for people: "streaming", "listing page 3", "forbidden, next try in 4 s" …
+---@field objects integer
+---@field attempts integer failures since the last success
+---@field status? integer HTTP status of the last failure
+---@field message string why it failed; "" when nothing is wrong
+
+---An informer of this factory: made on the first call, shared after it. Raises after shutdown.
+---@param options perilune.informer_options
+---@return perilune.informer
+function factory:informer(options) end
+
+---Starts the informers that have not been started. Harmless again; nothing after shutdown. At a script's top level the host does
+---it, when all scripts have loaded. Raises when no cluster is configured.
+function factory:start() end
+
+---Waits until all started informers have synced, or the timeout, the factory's shutdown or the program's end.
+---@param options? perilune.wait_options
+---@return perilune.wait_result
+function factory:wait_for_cache_sync(options) end
+
+---Gives up the factory's informers and the handlers on them; informers that nobody else uses end. For good, harmless again.
+function factory:shutdown() end
+
+---@param options? perilune.factory_options
+---@return perilune.factory
+function k8s.factory(options) end
+
+-- When functions run. Each may wait; an error in one is logged and ends that call only.
+
+---Calls f before the barrier. What it registers before it first waits shares the barrier; what it makes later needs a factory of
+---its own and factory:start. Only at a script's top level.
+---@param f fun()
+function k8s.main(f) end
+
+---Calls f once the barrier has opened, before handlers have their first events; at once when it is open already.
+---@param f fun()
+function k8s.on_synced(f) end
+
+---Calls f after the barrier, again and again: the seconds count from the end of one call to the next.
+---@param seconds number more than 0
+---@param f fun()
+function k8s.every(seconds, f) end
+
+---Calls f when the program stops. It has until the end of `--grace-period`.
+---@param f fun()
+function k8s.on_shutdown(f) end
+
+---Waits that long.
+---@param seconds number
+function k8s.sleep(seconds) end
+
+---@return number seconds since 1970, with fractions
+function k8s.now() end
+
+-- API calls. Each waits for the server, 60 s at most where it takes no timeout or none is given.
+
+---Options of all writes.
+---@class perilune.write_options
+---@field dry_run? boolean checked and answered by the server, not stored
+---@field field_validation? "Ignore"|"Warn"|"Strict" what the server does about unknown fields
+---@field timeout? number (60) 0: none
+
+---@class perilune.patch_options: perilune.write_options
+---@field type? "merge"|"json"|"strategic" (merge)
+
+---@class perilune.delete_options: perilune.write_options
+---@field propagation? "Background"|"Foreground"|"Orphan" what happens to the objects that it owns
+---@field preconditions? { uid?: string, resourceVersion?: string } else Conflict
+---@field grace_period? integer
+
+---@class perilune.list_request
+---@field apiVersion string
+---@field kind string
+---@field namespace? string when nil, that of `--namespace`; else all
+---@field label_selector? string
+---@field field_selector? string
+---@field page_size? integer objects in each request (500)
+---@field timeout? number of each request (60) 0: none
+
+---Asks the server. Waits.
+---@param reference perilune.reference|perilune.object
+---@return perilune.object object
+---@return perilune.err? err
+function k8s.get(reference) end
+
+---All objects, in as many pages as it takes. Waits. A list that expires between two pages is asked for again, in one.
+---@param options perilune.list_request
+---@return perilune.object[] objects an array, not a List
+---@return perilune.err? err
+function k8s.list(options) end
+
+---Waits. `metadata.generateName` may stand for a name.
+---@param object perilune.object
+---@param options? perilune.write_options
+---@return perilune.object object as the server stored it
+---@return perilune.err? err AlreadyExists, Invalid …
+function k8s.create(object, options) end
+
+---Replaces the whole object. Waits.
+---@param object perilune.object with a resourceVersion, only if that is still the latest
+---@param options? perilune.write_options
+---@return perilune.object object as the server stored it
+---@return perilune.err? err Conflict, NotFound …
+function k8s.update(object, options) end
+
+---Waits. In a merge patch, k8s.null takes a field away.
+---@param reference perilune.reference|perilune.object
+---@param change table the patch; for type = "json" an array of operations
+---@param options? perilune.patch_options
+---@return perilune.object object as the server stored it
+---@return perilune.err? err
+function k8s.patch(reference, change, options) end
+
+---Waits for the answer, not for the object to be gone.
+---@param reference perilune.reference|perilune.object
+---@param options? perilune.delete_options
+---@return table answer a Status, or the object when it is not gone yet
+---@return perilune.err? err
+function k8s.delete(reference, options) end
+
+---The status subresource: whatever else the object or patch holds is left out.
+k8s.status = {}
+
+---As k8s.update. Waits.
+---@param object perilune.object
+---@param options? perilune.write_options
+---@return perilune.object object as the server stored it
+---@return perilune.err? err
+function k8s.status.update(object, options) end
+
+---As k8s.patch. Waits.
+---@param reference perilune.reference|perilune.object
+---@param change table { status = { ... } }
+---@param options? perilune.patch_options
+---@return perilune.object object as the server stored it
+---@return perilune.err? err
+function k8s.status.patch(reference, change, options) end
+
+-- Values and texts.
+
+---Marks a table as a JSON array, so that it is [] when empty.
+---@generic T: table
+---@param items T
+---@return T items the same table
+function k8s.array(items) end
+
+---Marks a table as a JSON object: {} when empty, as a fresh table is anyway.
+---@generic T: table
+---@param fields T
+---@return T fields the same table
+function k8s.object(fields) end
+
+k8s.json = {}
+
+---Raises for what JSON does not have: functions, NaN, holes in arrays, names and numbers as keys of one table, bytes that are no
+---UTF-8, tables that contain themselves.
+---@param value any
+---@return string
+function k8s.json.encode(value) end
+
+---@param text string
+---@return any value nil when the text is malformed
+---@return string? problem where and why
+function k8s.json.decode(text) end
+
+k8s.yaml = {}
+
+---Raises as k8s.json.encode does.
+---@param value any
+---@return string
+function k8s.yaml.encode(value) end
+
+---The one document in the text; nil alone when there is none.
+---@param text string
+---@return any value nil when the text is malformed or has several documents
+---@return string? problem where and why
+function k8s.yaml.decode(text) end
+
+---@param text string
+---@return any[] values one for each document
+---@return string? problem where and why; then values is nil
+function k8s.yaml.decode_all(text) end
+
+---One line each, in the program's log, with the script's name. Fields are written with tostring: at most 16, named by strings.
+k8s.log = {}
+
+---@param message string
+---@param fields? table<string, any>
+function k8s.log.debug(message, fields) end
+
+---@param message string
+---@param fields? table<string, any>
+function k8s.log.info(message, fields) end
+
+---@param message string
+---@param fields? table<string, any>
+function k8s.log.warn(message, fields) end
+
+---@param message string
+---@param fields? table<string, any>
+function k8s.log.error(message, fields) end
+
+return k8s
