@@ -12,7 +12,7 @@ files["lua/perilune/globals.lua"] = { globals = { "package", "require", "print",
 files["lua/perilune/specs.lua"] = { globals = { "arg", "os" } }
 
 -- Stubs for editors: nothing in them is used.
-files["lua/types"] = { ignore = { "21.", "1.." } }
+files["lua/types"] = { ignore = { "21.", "241", "1.." } }
 
 files["spec"] = { std = "+busted" }
 files["examples/**/*_spec.lua"] = { std = "+busted" }

@@ -12,9 +12,11 @@ end
 describe("the README", function()
 	it("has only blocks that a spec looks at", function()
 		local known = {
-			["lua team.lua"] = true, ["lua shape.lua"] = true, ["text team.lua"] = true, ["text broken.lua"] = true,
+			["lua team.lua"] = true, ["lua shape.lua"] = true, ["lua api.lua"] = true, ["lua late.lua"] = true,
+			["lua broken.lua"] = true, ["lua team_spec.lua"] = true, ["text team.lua"] = true, ["text broken.lua"] = true,
 			["text typo.lua"] = true, ["text run-late"] = true, ["text help-run"] = true, ["yaml deployment.yaml"] = true,
-			["sh setup"] = true, ["sh run"] = true, ["sh run-late"] = true, ["sh elsewhere"] = true, dockerfile = true,
+			["sh setup"] = true, ["sh run"] = true, ["sh run-late"] = true, ["sh run-spec"] = true, ["sh cluster"] = true,
+			["sh elsewhere"] = true, dockerfile = true,
 		}
 		for _, name in ipairs(readme.names()) do
 			assert.is_true(known[name], "a block that is marked " .. name)
@@ -56,13 +58,16 @@ describe("the README", function()
 		assert.equal(4, count)
 	end)
 
-	-- Nothing of these can be started here; but what they name is there.
+	-- Nothing of these can be started here; but what they name is there. check takes the arguments of run.
 	local function read_elsewhere(text, programs)
 		for _, line in ipairs(readme.lines(text)) do
 			local words = readme.words(line)
 			if words[1] == process.build() .. "/perilune" then
-				assert.same({ words[1], "run", words[3], "&" }, words)
-				assert.is_true(exists(words[3] .. "/init.lua"), line)
+				assert.equal("run", words[2])
+				words[2] = "check"
+				words.env = { KUBECONFIG = false }
+				local code, _, err = process.run(words)
+				assert.equal(0, code, line .. "\n" .. err)
 			else
 				programs[words[1]] = true
 			end
@@ -84,15 +89,19 @@ describe("the README", function()
 
 	it("is followed by the samples' own pages", function()
 		for _, name in ipairs { "pod-log", "label-sync" } do
-			local programs = {}
-			read_elsewhere(files.read("examples/" .. name .. "/README.md"):match "\n```sh\n(.-\n)```\n", programs)
-			assert.same({ kind = true, kubectl = true }, programs)
+			local programs, count = {}, 0
+			for text in files.read("examples/" .. name .. "/README.md"):gmatch "\n```sh\n(.-\n)```\n" do
+				read_elsewhere(text, programs)
+				count = count + 1
+			end
+			assert.same({ kubectl = true }, programs)
+			assert.equal(2, count)
 		end
 	end)
 
 	it("has scripts that load", function()
 		local folder = files.folder()
-		for _, name in ipairs { "team.lua", "shape.lua" } do
+		for _, name in ipairs { "team.lua", "shape.lua", "late.lua", "broken.lua", "api.lua" } do
 			local path = files.write(folder .. "/" .. name, readme.block("lua", name))
 			local code, _, err = cli.run { "check", path }
 			assert.equal(0, code, err)
@@ -100,15 +109,61 @@ describe("the README", function()
 		assert.is_true(#readme.lines(readme.block("lua", "team.lua")) <= 16)
 	end)
 
+	local function program()
+		return files.output_of({ "realpath", process.build() .. "/perilune" }):match "[^\n]+"
+	end
+
+	it("shows how a script is tested", function()
+		local folder = files.folder()
+		for _, name in ipairs { "team.lua", "team_spec.lua" } do
+			files.write(folder .. "/" .. name, readme.block("lua", name))
+		end
+		local words = readme.words(readme.block("sh", "run-spec"))
+		assert.equal("perilune", words[1])
+		words[1], words.cwd = program(), folder
+		local code, out, err = process.run(words)
+		assert.equal(0, code, out .. err)
+		assert.truthy(out:find("1 success / 0 failures / 0 errors / 0 pending", 1, true), out)
+	end)
+
+	it("has a page of all functions that runs", function()
+		local path = files.write(files.folder() .. "/api.lua", readme.block("lua", "api.lua"))
+		local child = cli.start { "run", "--sandbox", "--listen", "off", path }
+		local lines = { child:line(20), child:line(20) } -- of on_synced and main, whichever comes first
+		table.sort(lines, function(a, b) return #a < #b end)
+		assert.equal("nil", lines[1])
+		assert.truthy(lines[2]:find "^%l[%l ]+\ttrue$", lines[2])
+		child:kill "TERM"
+		assert.equal(0, (child:wait(10)))
+		assert.is_nil(child:stderr():find("ERROR", 1, true), child:stderr())
+	end)
+
+	-- The module itself is a closed view of the table with the functions.
+	it("leaves no function out on that page", function()
+		local page = readme.block("lua", "api.lua")
+		for name, value in pairs(debug.getmetatable(k8s).__index) do
+			if type(value) == "table" and name ~= "config" then
+				assert.truthy(page:find("k8s." .. name, 1, true), "k8s." .. name)
+				for part, one in pairs(value) do
+					assert.truthy(type(one) ~= "function" or page:find("%f[%w]" .. part .. "%f[^%w_]"), "k8s." .. name .. "." .. part)
+				end
+			else
+				assert.truthy(page:find("k8s%." .. name .. "%f[^%w_]"), "k8s." .. name)
+			end
+		end
+		for _, kind in ipairs { "informer", "registration", "factory" } do
+			local _, methods = debug.getupvalue(debug.getregistry()["perilune." .. kind].__index, 1)
+			for name in pairs(methods) do
+				assert.truthy(page:find(":" .. name .. "%f[^%w_]"), kind .. ":" .. name)
+			end
+		end
+	end)
+
 	it("shows what a script with an error looks like", function()
 		local folder = files.folder()
-		files.write(folder .. "/typo.lua", [[
-local k8s = require "perilune"
-
-k8s.informer { apiVersion = "v1", kind = "Pod", label_selektor = "app=web" }
-]])
-		local here = files.output_of({ "realpath", process.build() .. "/perilune" }):match "[^\n]+"
-		local code, _, err = process.run { here, "check", "typo.lua", cwd = folder }
+		local third = readme.text:match "third line of `typo%.lua` is\n`([^`]+)`"
+		files.write(folder .. "/typo.lua", 'local k8s = require "perilune"\n\n' .. third .. "\n")
+		local code, _, err = process.run { program(), "check", "typo.lua", cwd = folder }
 		assert.equal(1, code)
 		assert.equal(readme.block("text", "typo.lua"), err)
 	end)
@@ -131,7 +186,7 @@ k8s.informer { apiVersion = "v1", kind = "Pod", label_selektor = "app=web" }
 
 	it("names functions that are there", function()
 		local before = readme.text:match "^(.-)\n## Not there yet"
-		for name in before:gmatch "k8s%.([%l_.]+)" do
+		for name in before:gmatch "%f[%w_.]k8s%.([%l_.]+)" do
 			local value = k8s
 			for part in name:gmatch "[%l_]+" do
 				local ok, found = pcall(function() return value[part] end)

@@ -133,8 +133,8 @@ static void speak(struct reflector *reflector, const char *what, double wait)
 	char kind[330], attempt[16];
 	snprintf(kind, sizeof(kind), "%s/%s", options->resource->api_version, options->resource->kind);
 	snprintf(attempt, sizeof(attempt), "%u", reflector->attempts);
-	log_warn(LOG_FIELDS({"kind", kind}, {"namespace", options->namespace}, {"attempt", attempt},
-			    {"error", reflector->err.message}),
+	log_warn(LOG_FIELDS({"kind", kind}, {"namespace", options->namespace}, {"selector", options->label_selector},
+			    {"attempt", attempt}, {"error", reflector->err.message}),
 		 "%s failed, %s in %.1f s", reflector->watch_failed ? "watch" : "list", what, wait);
 }
 

@@ -135,8 +135,9 @@ static void on_head(void *data, const struct http_head *head)
 	reflector_clear_error(reflector);
 	if (reflector->spoke) {
 		const struct resource *resource = reflector->options.resource;
-		log_info(LOG_FIELDS({"namespace", reflector->options.namespace}), "recovered: watching %s/%s",
-			 resource->api_version, resource->kind);
+		log_info(LOG_FIELDS({"namespace", reflector->options.namespace},
+				    {"selector", reflector->options.label_selector}),
+			 "recovered: watching %s/%s", resource->api_version, resource->kind);
 	}
 	reflector->spoke = false;
 	reflector_changed(reflector);

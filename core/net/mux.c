@@ -82,10 +82,18 @@ static void on_ready(struct ev_loop *ev, ev_io *watcher, int events)
 	act(watch->pool, watcher->fd, happened);
 }
 
+static void set_timeout(struct mux_pool *pool, long milliseconds);
+
+/* libcurl says a time-out once: what is left of it after this is asked for, so that none is lost and none ticks for
+ * nothing. */
 static void on_timeout(struct ev_loop *ev, ev_timer *watcher, int events)
 {
 	(void)ev, (void)events;
-	act(watcher->data, CURL_SOCKET_TIMEOUT, 0);
+	struct mux_pool *pool = watcher->data;
+	long left = -1;
+	act(pool, CURL_SOCKET_TIMEOUT, 0);
+	if (!ev_is_active(&pool->timeout) && curl_multi_timeout(pool->multi, &left) == CURLM_OK && left >= 0)
+		set_timeout(pool, left ? left : 1);
 }
 
 static void free_watch(void *object)
@@ -134,20 +142,22 @@ static int on_socket_wish(CURL *easy, curl_socket_t fd, int what, void *data, vo
 	return 0;
 }
 
-/* libcurl says a time-out once and does not repeat it when it is told of it too early; hence the millisecond, and a
- * timer that repeats until libcurl sets another. */
-static int on_timeout_wish(CURLM *multi, long milliseconds, void *data)
+static void set_timeout(struct mux_pool *pool, long milliseconds)
 {
-	(void)multi;
-	struct mux_pool *pool = data;
 	struct ev_loop *ev = loop_ev(pool->mux->loop);
 	ev_timer_stop(ev, &pool->timeout);
 	if (milliseconds < 0)
-		return 0;
+		return;
 	ev_now_update(ev);
-	double after = milliseconds ? ((double)milliseconds + 1) / 1000 : 0;
-	ev_timer_set(&pool->timeout, after, after > 0 ? after : 0.001);
+	/* Told of a time-out too early, libcurl does nothing; hence the millisecond. */
+	ev_timer_set(&pool->timeout, milliseconds ? ((double)milliseconds + 1) / 1000 : 0, 0);
 	ev_timer_start(ev, &pool->timeout);
+}
+
+static int on_timeout_wish(CURLM *multi, long milliseconds, void *data)
+{
+	(void)multi;
+	set_timeout(data, milliseconds);
 	return 0;
 }
 

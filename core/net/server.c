@@ -11,8 +11,9 @@
 
 ALLOC_TYPE(server_type, "server");
 
-#define CONNECTIONS 64
-#define IDLE_SECONDS 15
+#define CONNECTIONS 128
+#define CONNECTIONS_OF_ONE 64 /* clients of one address: the rest is for the probes */
+#define IDLE_SECONDS 5
 #define CONNECTION_MEMORY ((size_t)16 << 10) /* for the head of a request; more is answered with 431 */
 #define LOOP_SECONDS 1.0
 #define LOOP_SLICE 0.1 /* the wait for the loop is cut in pieces, so that server_free does not wait for it */
@@ -144,6 +145,7 @@ static struct MHD_Daemon *start_daemon(struct server *server, int fd)
 				    MHD_USE_ERROR_LOG | MHD_USE_ITC,
 				0, NULL, NULL, on_request, server, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
 				MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS,
+				MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)CONNECTIONS_OF_ONE,
 				MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
 				MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY, MHD_OPTION_END);
 }

@@ -13,8 +13,9 @@
 
 ALLOC_TYPE(wait_type, "cache sync wait");
 
-/* Of a wait that begins while the program stops, in seconds: what has not synced by then is not waited for. */
+/* Of a wait that is given no time, in seconds: what has not synced by then is not waited for. */
 #define AT_ONCE 0.001
+#define FOREVER 1e14
 
 static struct script_factory *check_factory(lua_State *L)
 {
@@ -150,10 +151,12 @@ static void push_informer(void *data, struct informer *informer)
 	lua_rawseti(L, -2, (int)lua_objlen(L, -2) + 1);
 }
 
-static void push_late(lua_State *L, const struct barrier *barrier)
+static void push_reason(lua_State *L, const struct barrier *barrier, bool ended)
 {
 	struct buf *scratch = &state_of(L)->scratch;
 	buf_reset(scratch);
+	if (ended)
+		buf_append_format(scratch, "the factory has been shut down%s", barrier_is_open(barrier) ? "" : ": ");
 	barrier_late(barrier, scratch);
 	lua_pushlstring(L, buf_text(scratch), scratch->length);
 }
@@ -161,12 +164,13 @@ static void push_late(lua_State *L, const struct barrier *barrier)
 static int push_result(lua_State *L, void *data)
 {
 	struct wait *wait = data;
-	bool open = barrier_is_open(wait->barrier);
+	bool ended = factory_is_shut_down(wait->factory->factory);
+	bool open = barrier_is_open(wait->barrier) && !ended;
 	lua_createtable(L, 0, 3);
 	lua_pushboolean(L, open);
 	lua_setfield(L, -2, "synced");
 	if (!open) {
-		push_late(L, wait->barrier);
+		push_reason(L, wait->barrier, ended);
 		lua_setfield(L, -2, "err");
 	}
 	lua_newtable(L);
@@ -217,10 +221,13 @@ static int l_wait_for_cache_sync(lua_State *L)
 {
 	static const char *const known[] = {"timeout", NULL};
 	struct script_factory *factory = check_factory(L);
-	double timeout = 0;
+	double timeout = 0; /* the barrier's word for no limit */
+	bool limited = false;
 	if (!lua_isnoneornil(L, 2)) {
 		bind_check_options(L, 2, "wait_for_cache_sync", known);
-		timeout = bind_number_option(L, 2, "timeout", 0);
+		timeout = bind_number_option(L, 2, "timeout", FOREVER);
+		limited = timeout < FOREVER;
+		timeout = limited ? timeout : 0;
 	}
 	struct task *task = task_current(L, "factory:wait_for_cache_sync");
 	struct wait *wait = alloc_object(&wait_type, sizeof(*wait));
@@ -228,7 +235,7 @@ static int l_wait_for_cache_sync(lua_State *L)
 	wait->factory = factory;
 	loop_job_init(&wait->end, run_end, wait);
 	list_add_tail(&factory->script->waits, &wait->node);
-	if (factory->script->ending)
+	if (factory->script->ending || (timeout == 0 && limited))
 		timeout = AT_ONCE;
 	struct barrier_options options = {.timeout = timeout, .on_done = on_done, .data = wait};
 	wait->barrier = barrier_new(factory->script->loop, &options);

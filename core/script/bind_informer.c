@@ -65,6 +65,8 @@ static void read_spec(lua_State *L, int index, const struct script_factory *fact
 		bind_misuse(L, "informer: apiVersion and kind (or resource) are needed, such as { apiVersion = \"v1\", "
 			       "kind = \"Pod\" }");
 	spec->namespaces = bind_strings_option(L, index, "namespace", &spec->namespace_count);
+	if (spec->namespaces && spec->namespace_count == 0)
+		bind_misuse(L, "informer: namespace is an empty list; leave it out to watch all namespaces");
 	if (!spec->namespaces && factory->namespace) {
 		spec->namespaces = (const char *const *)&factory->namespace;
 		spec->namespace_count = 1;

@@ -10,12 +10,24 @@
 
 /* The fields of the table at 2. Their texts stay on the stack, below the walk, so that they live until they are
  * written: a __tostring may take its neighbours out of the table. */
+/* Twice in one JSON line, most readers would take the script's. */
+static bool is_own_key(const char *key)
+{
+	static const char *const own[] = {"time", "level", "msg", "script"};
+	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
+		if (strcmp(own[i], key) == 0)
+			return true;
+	return false;
+}
+
 static int collect_fields(lua_State *L, struct log_field *fields)
 {
 	int count = 0;
 	for (lua_pushnil(L); lua_next(L, 2); lua_pop(L, 1)) {
 		if (lua_type(L, -2) != LUA_TSTRING)
 			return bind_misuse(L, "k8s.log: fields have names");
+		if (is_own_key(lua_tostring(L, -2)))
+			return bind_misuse(L, "k8s.log: '%s' is a key of the log itself", lua_tostring(L, -2));
 		if (count == MOST_FIELDS)
 			return bind_misuse(L, "k8s.log takes at most %d fields", MOST_FIELDS);
 		lua_getglobal(L, "tostring");

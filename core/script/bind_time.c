@@ -6,6 +6,8 @@
 #include "script/bind.h"
 #include "script/task.h"
 
+#define SHORTEST_INTERVAL 0.001 /* seconds: a shorter one would only take the processor */
+
 ALLOC_TYPE(sleep_type, "sleep");
 
 struct sleep {
@@ -37,7 +39,8 @@ static void on_awake(void *data)
 static int l_sleep(lua_State *L)
 {
 	double seconds = luaL_checknumber(L, 1);
-	luaL_argcheck(L, seconds >= 0 && seconds < 1e9, 1, "seconds, from 0 on");
+	if (!(seconds >= 0 && seconds < 1e9))
+		return bind_misuse(L, "k8s.sleep takes seconds, from 0 on");
 	struct task *task = task_current(L, "k8s.sleep");
 	struct sleep *sleep = alloc_object(&sleep_type, sizeof(*sleep));
 	sleep->task = task;
@@ -57,7 +60,8 @@ static int l_every(lua_State *L)
 {
 	static const char *const options[] = {NULL};
 	double interval = luaL_checknumber(L, 1);
-	luaL_argcheck(L, interval > 0 && interval < 1e9, 1, "seconds, more than 0");
+	if (!(interval >= SHORTEST_INTERVAL && interval < 1e9))
+		return bind_misuse(L, "k8s.every takes seconds, %f at least", SHORTEST_INTERVAL);
 	if (!lua_isnoneornil(L, 3))
 		bind_check_options(L, 3, "k8s.every", options);
 	struct script *script = bind_registering(L);

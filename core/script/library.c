@@ -47,8 +47,9 @@ int library_load(lua_State *L, const char *text, size_t length, const char *chun
 	/* "t": LuaJIT then refuses bytecode, which could be made to break out of the state. */
 	if (luaL_loadbufferx(L, text, length, chunk, "t") == 0)
 		return 0;
-	err_set(err, "", "%s", lua_tostring(L, -1));
-	return -1;
+	const char *message = lua_tostring(L, -1);
+	bool placed = strncmp(message, chunk + 1, strlen(chunk + 1)) == 0; /* bytecode is refused without a place */
+	return err_set(err, "", "%s%s%s", placed ? "" : chunk + 1, placed ? "" : ": ", message);
 }
 
 static int read_stream(FILE *file, struct buf *out)

@@ -16,6 +16,9 @@ local PATCH_TYPES = {
 
 local PROPAGATIONS = { Background = true, Foreground = true, Orphan = true }
 
+-- The API server takes names of 253 characters; with much longer ones a request line is not even answered.
+local MOST_NAME = 1024
+
 -- The API server's own default for kubectl; larger lists come in pages of this many.
 local PAGE_SIZE = 500
 
@@ -33,6 +36,9 @@ local function field_of(reference, name, what)
 	end
 	if value ~= nil and (type(value) ~= "string" or value == "") then
 		misuse(what .. ": " .. name .. " must be a text, not " .. tostring(value))
+	end
+	if value and #value > MOST_NAME then
+		misuse(("%s: %s has %d characters, %d at most"):format(what, name, #value, MOST_NAME))
 	end
 	return value
 end
@@ -145,6 +151,9 @@ function k8s.list(options)
 	check_type(options, "label_selector", "string", "k8s.list")
 	check_type(options, "field_selector", "string", "k8s.list")
 	check_type(options, "page_size", "number", "k8s.list")
+	if options.page_size and not (options.page_size >= 1 and options.page_size % 1 == 0) then
+		misuse "k8s.list: page_size must be a whole number from 1 on"
+	end
 	call.method, call.name, call.timeout = "GET", nil, options.timeout
 	call.query.labelSelector = options.label_selector
 	call.query.fieldSelector = options.field_selector

@@ -90,6 +90,29 @@ end
 
 coroutine.create, coroutine.resume = create, resume
 
+-- Each gsub that calls back into Lua takes kilobytes of C stack, and LuaJIT bounds only Lua's.
+local raw_gsub, nested_gsubs = string.gsub, 0
+
+local function leave_gsub(ok, ...)
+	nested_gsubs = nested_gsubs - 1
+	if not ok then
+		error((...), 0)
+	end
+	return ...
+end
+
+function string.gsub(text, pattern, replacement, count)
+	local kind = type(replacement)
+	if kind ~= "function" and kind ~= "table" then
+		return raw_gsub(text, pattern, replacement, count)
+	end
+	if nested_gsubs >= MOST_NESTED then
+		error("string.gsub nested deeper than " .. MOST_NESTED, 2)
+	end
+	nested_gsubs = nested_gsubs + 1
+	return leave_gsub(raw_pcall(raw_gsub, text, pattern, replacement, count))
+end
+
 local function unwrap(ok, ...)
 	if not ok then
 		error((...), 0)

@@ -19,6 +19,9 @@
 
 ---@class perilune
 ---@field config table<string, string> what `--set KEY=VALUE` gave: k8s.config.KEY, nil when it was not given
+---@field json perilune.json
+---@field yaml perilune.yaml
+---@field log perilune.log
 ---@field null lightuserdata JSON's null, in what is decoded and in what is sent
 local k8s = {}
 
@@ -48,17 +51,14 @@ local k8s = {}
 ---Why an API call failed. `tostring(err)` is "REASON: MESSAGE"; `assert(k8s.get(...))` raises it.
 ---@class perilune.err
 ---@field code? integer the HTTP status; nil when no server answered
----@field reason? string the server's: "NotFound", "AlreadyExists", "Conflict", "Invalid", "BadRequest", "Unauthorized", "Forbidden", "Expired", "TooManyRequests", "ServerTimeout", "ServiceUnavailable", "InternalError" …; this side's: "NoKind", "Timeout", "Connection", "TooLarge", "BadRequest"
+---The server's: NotFound, AlreadyExists, Conflict, Invalid, BadRequest, Unauthorized, Forbidden, Expired, TooManyRequests,
+---ServerTimeout, ServiceUnavailable, InternalError …; from this side: NoKind, Timeout, Connection, TooLarge, BadRequest.
+---@field reason? string
 ---@field message string one line
----@field causes? perilune.cause[] what exactly is invalid
+---@field causes? { reason?: string, message?: string, field?: string }[] what exactly is invalid
 ---@field retry_after? number the server asked to wait that many seconds
 ---@field retryable boolean the same call may succeed later
 ---@field outcome_unknown boolean a write that may have happened
-
----@class perilune.cause
----@field reason? string
----@field message? string
----@field field? string
 
 -- Informers: caches of the objects of one kind, filled by a list and kept up to date by a watch.
 
@@ -70,12 +70,13 @@ local k8s = {}
 ---@field label_selector? string as for kubectl; the server sends no others. Else the factory's
 ---@field field_selector? string such as "status.phase!=Succeeded"; the same
 ---@field metadata_only? boolean the cache holds metadata only; apiVersion and kind are still the real ones
----@field drop? string|string[] paths left out of the cache; else the factory's; else { "metadata.managedFields" }. {} drops nothing
----@field keep? string|string[] the opposite, not together with drop; apiVersion, kind and the object's name, namespace, uid and resourceVersion always stay
+---@field drop? string|string[] paths left out of the cache; {} is none. Else the factory's; else "metadata.managedFields"
+---@field keep? string|string[] the opposite, not together with drop; what names the object (as in list's fields) always stays
 ---@field index? table<string, string> name to path, to list by; see informer:add_index
----@field resync? number default of its handlers; else the factory's
+---@field resync? number default of its handlers, see there; else the factory's
 ---@field page_size? integer objects in each page of the list (500)
 
+---Reading the cache needs no request. get, list, keys and count before it has synced are told in the log, once.
 ---@class perilune.informer
 local informer = {}
 
@@ -83,7 +84,8 @@ local informer = {}
 ---@field namespace? string this one only
 ---@field label_selector? string
 ---@field index? table<string, string|boolean|number> one of this script's indexes and the value to look for, { node = "n1" }
----@field fields? string|string[] decode these paths only; apiVersion, kind and the object's name, namespace, uid and resourceVersion always come
+---Decode these paths only; apiVersion, kind and metadata's name, namespace, uid and resourceVersion always come.
+---@field fields? string|string[]
 
 ---One object of the cache, as a fresh table: changes to it stay out of the cache. Nil when it is not there. The namespace may be
 ---left out where there can be only one: of a cluster-scoped kind, or of an informer that has a single namespace.
@@ -101,13 +103,10 @@ function informer:list(options) end
 
 ---@return string[] keys "namespace/name"; "name" for cluster-scoped kinds
 function informer:keys() end
-
 ---@return integer count of objects in the cache
 function informer:count() end
-
 ---@return boolean synced whether the first list is in the cache
 function informer:has_synced() end
-
 ---How far the cache has come: "" before the first list. A table by namespace when the informer has several.
 ---@return string|table<string, string>
 function informer:resource_version() end
@@ -122,7 +121,8 @@ function informer:add_index(indexes) end
 ---@field update? fun(object: perilune.object, event: perilune.update_event) `event.old` is the state before
 ---@field delete? fun(object: perilune.object, event: perilune.event) with the last known state
 ---@field fields? string|string[] decode these paths only, as for informer:list; also in `event.old`
----@field resync? number at least 1: calls update for each object of the cache so often, without a request. 0: never; nil: as the informer has it
+---Each so many seconds (1 at least) update is called for each object of the cache. 0: never; nil: as the informer has it.
+---@field resync? number
 ---@field every_event? boolean each event by itself; otherwise those of one object merge while the handler is busy
 
 ---@class perilune.event
@@ -135,9 +135,9 @@ function informer:add_index(indexes) end
 ---@class perilune.update_event: perilune.event
 ---@field old perilune.object
 
----Registers functions for the objects that come, change and go. They are called after the barrier and once all
----started informers of the factory have synced, one at a time and in order, and may wait. An error in one is logged and ends that call only. Raises for a malformed path, and when the factory has been shut
----down.
+---Registers functions, one at least, for the objects that come, change and go. They are called after the barrier, when all started
+---informers of the factory have synced: one at a time and in order. They may wait. An error in one is logged and ends that call
+---only. Raises for a malformed path, and when the factory has been shut down.
 ---@param handlers perilune.handlers
 ---@return perilune.registration
 function informer:add_event_handler(handlers) end
@@ -147,13 +147,12 @@ local registration = {}
 
 ---@return boolean synced whether all initial adds have been handled
 function registration:has_synced() end
-
 ---Ends the calls; one that runs goes on to its end. Harmless again.
 function registration:remove() end
 
----An informer of the default factory. The same options, in any script, give the same cache. Belongs at a script's top level, or
----into k8s.main before that first waits: then the host starts it, and no handler runs before it has synced (the barrier). One that
----is made later is not started by the host: use k8s.factory for it. Raises for malformed selectors, paths and names.
+---An informer of the default factory, which the host starts. The same options, in any script, give the same cache. No handler
+---runs before all that were made at top level, or in k8s.main before that first waits, have synced: the barrier. One that is made
+---later starts at once. Raises for malformed selectors, paths and names.
 ---@param options perilune.informer_options
 ---@return perilune.informer
 function k8s.informer(options) end
@@ -172,11 +171,11 @@ function k8s.informer(options) end
 local factory = {}
 
 ---@class perilune.wait_options
----@field timeout? number 0 or nil: for as long as it takes
+---@field timeout? number nil: as long as it takes; 0: only what has synced by now
 
 ---@class perilune.wait_result
 ---@field synced boolean all started informers have
----@field err? string names those that are late, and why
+---@field err? string which are late and why, or that the factory has been shut down
 ---@field informers perilune.informer_report[] the started ones
 
 ---@class perilune.informer_report
@@ -187,7 +186,7 @@ local factory = {}
 ---@field state string for people: "streaming", "listing page 3", "forbidden, next try in 4 s" …
 ---@field objects integer
 ---@field attempts integer failures since the last success
----@field status? integer HTTP status of the last failure
+---@field status? integer HTTP status of the last one
 ---@field message string why it failed; "" when nothing is wrong
 
 ---An informer of this factory: made on the first call, shared after it. Raises after shutdown.
@@ -199,7 +198,7 @@ function factory:informer(options) end
 ---it, when all scripts have loaded. Raises when no cluster is configured.
 function factory:start() end
 
----Waits until all started informers have synced, or the timeout, the factory's shutdown or the program's end.
+---Waits until all started informers have synced, or until the timeout, the factory's shutdown or the program's end.
 ---@param options? perilune.wait_options
 ---@return perilune.wait_result
 function factory:wait_for_cache_sync(options) end
@@ -207,14 +206,14 @@ function factory:wait_for_cache_sync(options) end
 ---Gives up the factory's informers and the handlers on them; informers that nobody else uses end. For good, harmless again.
 function factory:shutdown() end
 
+---A factory of its own. The host starts those that were made at a script's top level.
 ---@param options? perilune.factory_options
 ---@return perilune.factory
 function k8s.factory(options) end
 
 -- When functions run. Each may wait; an error in one is logged and ends that call only.
 
----Calls f before the barrier. What it registers before it first waits shares the barrier; what it makes later needs a factory of
----its own and factory:start. Only at a script's top level.
+---Calls f before the barrier; what it registers before it first waits shares the barrier. Only at a script's top level.
 ---@param f fun()
 function k8s.main(f) end
 
@@ -223,7 +222,7 @@ function k8s.main(f) end
 function k8s.on_synced(f) end
 
 ---Calls f after the barrier, again and again: the seconds count from the end of one call to the next.
----@param seconds number more than 0
+---@param seconds number 0.001 at least
 ---@param f fun()
 function k8s.every(seconds, f) end
 
@@ -234,25 +233,24 @@ function k8s.on_shutdown(f) end
 ---Waits that long.
 ---@param seconds number
 function k8s.sleep(seconds) end
-
 ---@return number seconds since 1970, with fractions
 function k8s.now() end
 
--- API calls. Each waits for the server, 60 s at most where it takes no timeout or none is given.
+-- API calls. Each waits for the server, 60 s at most unless `timeout` says otherwise, and returns what it then has.
 
 ---Options of all writes.
 ---@class perilune.write_options
 ---@field dry_run? boolean checked and answered by the server, not stored
 ---@field field_validation? "Ignore"|"Warn"|"Strict" what the server does about unknown fields
----@field timeout? number (60) 0: none
+---@field timeout? number of the call (60); 0: none
 
 ---@class perilune.patch_options: perilune.write_options
----@field type? "merge"|"json"|"strategic" (merge)
+---@field type? "merge"|"json"|"strategic" merge unless said
 
 ---@class perilune.delete_options: perilune.write_options
 ---@field propagation? "Background"|"Foreground"|"Orphan" what happens to the objects that it owns
----@field preconditions? { uid?: string, resourceVersion?: string } else Conflict
----@field grace_period? integer
+---@field preconditions? { uid?: string, resourceVersion?: string } what must hold; otherwise the answer is Conflict
+---@field grace_period? integer seconds that its processes get to end
 
 ---@class perilune.list_request
 ---@field apiVersion string
@@ -260,48 +258,42 @@ function k8s.now() end
 ---@field namespace? string when nil, that of `--namespace`; else all
 ---@field label_selector? string
 ---@field field_selector? string
----@field page_size? integer objects in each request (500)
----@field timeout? number of each request (60) 0: none
+---@field page_size? integer objects in each request, from 1 on (500)
+---@field timeout? number of each request (60); 0: none
 
----Asks the server. Waits.
+---Asks the server, not a cache. Waits.
 ---@param reference perilune.reference|perilune.object
----@return perilune.object object
----@return perilune.err? err
+---@return perilune.object object, perilune.err? err
 function k8s.get(reference) end
 
 ---All objects, in as many pages as it takes. Waits. A list that expires between two pages is asked for again, in one.
 ---@param options perilune.list_request
----@return perilune.object[] objects an array, not a List
----@return perilune.err? err
+---@return perilune.object[] objects, perilune.err? err
 function k8s.list(options) end
 
 ---Waits. `metadata.generateName` may stand for a name.
----@param object perilune.object
+---@param object perilune.object|{ apiVersion: string, kind: string, metadata: { generateName: string } }
 ---@param options? perilune.write_options
----@return perilune.object object as the server stored it
----@return perilune.err? err AlreadyExists, Invalid …
+---@return perilune.object object, perilune.err? err
 function k8s.create(object, options) end
 
 ---Replaces the whole object. Waits.
 ---@param object perilune.object with a resourceVersion, only if that is still the latest
 ---@param options? perilune.write_options
----@return perilune.object object as the server stored it
----@return perilune.err? err Conflict, NotFound …
+---@return perilune.object object, perilune.err? err
 function k8s.update(object, options) end
 
 ---Waits. In a merge patch, k8s.null takes a field away.
 ---@param reference perilune.reference|perilune.object
 ---@param change table the patch; for type = "json" an array of operations
 ---@param options? perilune.patch_options
----@return perilune.object object as the server stored it
----@return perilune.err? err
+---@return perilune.object object, perilune.err? err
 function k8s.patch(reference, change, options) end
 
 ---Waits for the answer, not for the object to be gone.
 ---@param reference perilune.reference|perilune.object
 ---@param options? perilune.delete_options
----@return table answer a Status, or the object when it is not gone yet
----@return perilune.err? err
+---@return table answer, perilune.err? err
 function k8s.delete(reference, options) end
 
 ---The status subresource: whatever else the object or patch holds is left out.
@@ -310,80 +302,47 @@ k8s.status = {}
 ---As k8s.update. Waits.
 ---@param object perilune.object
 ---@param options? perilune.write_options
----@return perilune.object object as the server stored it
----@return perilune.err? err
+---@return perilune.object object, perilune.err? err
 function k8s.status.update(object, options) end
 
 ---As k8s.patch. Waits.
 ---@param reference perilune.reference|perilune.object
 ---@param change table { status = { ... } }
 ---@param options? perilune.patch_options
----@return perilune.object object as the server stored it
----@return perilune.err? err
+---@return perilune.object object, perilune.err? err
 function k8s.status.patch(reference, change, options) end
 
--- Values and texts.
+---A line each in the program's log, with the script's name. At most 16 fields, their names not time, level, msg or script; values
+---are written with tostring.
+---@class perilune.log
+---@field debug fun(message: string, fields?: table<string, any>)
+---@field info fun(message: string, fields?: table<string, any>)
+---@field warn fun(message: string, fields?: table<string, any>)
+---@field error fun(message: string, fields?: table<string, any>)
 
 ---Marks a table as a JSON array, so that it is [] when empty.
----@generic T: table
----@param items T
----@return T items the same table
+---@param items table
+---@return table items the same table
 function k8s.array(items) end
 
 ---Marks a table as a JSON object: {} when empty, as a fresh table is anyway.
----@generic T: table
----@param fields T
----@return T fields the same table
+---@param fields table
+---@return table fields the same table
 function k8s.object(fields) end
 
-k8s.json = {}
-
----Raises for what JSON does not have: functions, NaN, holes in arrays, names and numbers as keys of one table, bytes that are no
+---@class perilune.json
+---What JSON does not have raises: functions, NaN, holes in arrays, names and numbers as keys of one table, bytes that are no
 ---UTF-8, tables that contain themselves.
----@param value any
----@return string
-function k8s.json.encode(value) end
+---@field encode fun(value: any): string
+---Malformed text gives nil and what is wrong where.
+---@field decode fun(text: string): any, string?
 
----@param text string
----@return any value nil when the text is malformed
----@return string? problem where and why
-function k8s.json.decode(text) end
-
-k8s.yaml = {}
-
----Raises as k8s.json.encode does.
----@param value any
----@return string
-function k8s.yaml.encode(value) end
-
----The one document in the text; nil alone when there is none.
----@param text string
----@return any value nil when the text is malformed or has several documents
----@return string? problem where and why
-function k8s.yaml.decode(text) end
-
----@param text string
----@return any[] values one for each document
----@return string? problem where and why; then values is nil
-function k8s.yaml.decode_all(text) end
-
----One line each, in the program's log, with the script's name. Fields are written with tostring: at most 16, named by strings.
-k8s.log = {}
-
----@param message string
----@param fields? table<string, any>
-function k8s.log.debug(message, fields) end
-
----@param message string
----@param fields? table<string, any>
-function k8s.log.info(message, fields) end
-
----@param message string
----@param fields? table<string, any>
-function k8s.log.warn(message, fields) end
-
----@param message string
----@param fields? table<string, any>
-function k8s.log.error(message, fields) end
+---@class perilune.yaml
+---Raises as json.encode does.
+---@field encode fun(value: any): string
+---The one document in the text, nil when it has none. Malformed text, and a second document, give nil and what is wrong.
+---@field decode fun(text: string): any, string?
+---All documents, in an array.
+---@field decode_all fun(text: string): any[]?, string?
 
 return k8s

@@ -51,6 +51,11 @@ describe("perilune check", function()
 		assert.truthy(out:find("v1/Pod", 1, true), out)
 	end)
 
+	it("names the file that holds no text", function()
+		local path = script "\27LJ\2\0"
+		fails(path, path .. ": ")
+	end)
+
 	it("says when a script registers nothing", function()
 		local code, out, err = cli.run { "check", script "local x = 1" }
 		assert.equal(0, code, err)

@@ -111,13 +111,7 @@ describe("the README", function()
 			return pending "no user can be made"
 		end
 		cluster.grant(user, { { apiGroups = { "" }, resources = { "pods", "configmaps" }, verbs = { "list", "watch" } } })
-		files.write(folder .. "/late.lua", [[
-			local k8s = require "perilune"
-			for _, kind in ipairs { "Pod", "Secret", "ConfigMap" } do
-				k8s.informer { apiVersion = "v1", kind = kind }
-			end
-			k8s.informer { apiVersion = "apps/v1", kind = "Deploymnt" }
-		]])
+		files.write(folder .. "/late.lua", readme.block("lua", "late.lua"))
 		local address = run("late.lua", "--kubeconfig", files.output_of({ "realpath", kubeconfig }):match "[^\n]+")
 		local shown = readme.alike(readme.block("text", "run-late")):gsub('"jane"', '"' .. readme.alike(user) .. '"')
 		local query = readme.block("sh", "run-late"):match "^curl %-s '127%.0%.0%.1:8080([^']+)'\n$"
@@ -130,22 +124,32 @@ describe("the README", function()
 	end)
 
 	it("shows how an error in a handler is logged", function()
-		files.write(folder .. "/broken.lua", [[
-local k8s = require "perilune"
-
-local pods = k8s.informer { apiVersion = "v1", kind = "Pod" }
-
-pods:add_event_handler {
-  add = function(pod)
-    print(pod.spec.containers[1].resources.limits.memory)
-  end,
-}
-]])
+		files.write(folder .. "/broken.lua", readme.block("lua", "broken.lua"))
 		create_pod "web-1"
 		run "broken.lua"
 		local line = child:wait_for("([^\n]+ namespace=" .. namespace:gsub("%p", "%%%0") .. " [^\n]+)", 20)
 		local shown = readme.block("text", "broken.lua"):gsub("namespace=%S+", "namespace=" .. namespace)
 		assert.equal(readme.alike(shown), readme.alike(line .. "\n"))
+	end)
+
+	-- In a state folder of its own, since the last line takes the cluster down.
+	it("shows how scripts/cluster is used", function()
+		local lines = readme.lines(readme.block("sh", "cluster"))
+		local env = { PERILUNE_CLUSTER_DIR = folder .. "/cluster", PERILUNE_TEST_KUBECONFIG = false, KUBECONFIG = false }
+		local function shell(command)
+			return { "bash", "-euc", command, env = env, seconds = 120 }
+		end
+		assert.equal(4, #lines)
+		local code, _, err = process.run(shell(lines[1]))
+		assert.equal(0, code, err)
+		local words = table.concat(readme.words(lines[3]), " ")
+		child = process.start(shell(lines[2] .. "\nexec " .. words .. " --listen 127.0.0.1:0"))
+		child:wait_for("ha%l+ synced", 30)
+		stop()
+		assert.truthy(child:stderr():find("config=" .. folder .. "/cluster/kubeconfig", 1, true), child:stderr())
+		code, _, err = process.run(shell(lines[4]))
+		assert.equal(0, code, err)
+		assert.is_false((pcall(files.read, folder .. "/cluster/kubeconfig")))
 	end)
 
 	describe("in a cluster", function()

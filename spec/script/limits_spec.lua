@@ -71,6 +71,17 @@ describe("a script that fails", function()
 		assert.is_true(outcome.alive)
 	end)
 
+	it("ends in a plain error when string.gsub calls itself without end", function()
+		for _, chunk in ipairs {
+			"local function f() return (('a'):gsub('a', f)) end f()",
+			"local t = setmetatable({}, { __index = function(t) return (('a'):gsub('a', t)) end }) return t.x",
+		} do
+			local outcome = run(chunk)
+			assert.matches("string%.gsub nested deeper than 200", outcome.err)
+			assert.is_true(outcome.alive)
+		end
+	end)
+
 	it("is told with its line and the calls behind it", function()
 		local outcome = run "local function deep() error('no luck') end\nlocal function call() deep() end\ncall()"
 		assert.matches("^chunk%.lua:1: no luck <%- chunk%.lua:1: in function 'deep' <%- chunk%.lua:2: in function 'call' ", outcome.err)

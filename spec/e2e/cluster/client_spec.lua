@@ -250,6 +250,8 @@ describe("the API client", function()
 		['k8s.get { apiVersion = "v1", kind = "Pod", name = 7 }'] = "name must be a text",
 		['k8s.list { apiVersion = "v1", kind = "Pod", label = "a" }'] = "unknown option 'label'",
 		['k8s.list { apiVersion = "v1", kind = "Pod", page_size = "ten" }'] = "page_size",
+		['k8s.list { apiVersion = "v1", kind = "Pod", page_size = 0 }'] = "page_size must be a whole number from 1 on",
+		['k8s.get { apiVersion = "v1", kind = "Pod", name = ("x"):rep(100000) }'] = "name has 100000 characters, 1024 at most",
 		['k8s.patch(map "a", "x")'] = "takes the patch as a table",
 		['k8s.patch(map "a", {}, { type = "yaml" })'] = "type must be merge, json or strategic",
 		['k8s.delete(map "a", { propagation = "No" })'] = "propagation must be",
