@@ -91,9 +91,12 @@ static void open_standard_files(void)
 /* A full disk or a reader that has gone must not look like success. */
 static int flush_output(int code)
 {
-	if (!fflush(stdout) && !ferror(stdout))
+	bool failed = fflush(stdout) != 0;
+	int why = errno;
+	if (!failed &&
+	    !ferror(stdout)) /* ferror: a line that was lost while it ran, for a reason that is gone by now */
 		return code;
-	fprintf(stderr, "perilune: stdout: %s\n", strerror(errno));
+	fprintf(stderr, "perilune: stdout: %s\n", failed ? strerror(why) : "not all that was printed could be written");
 	return code ? code : EXIT_FAILED;
 }
 

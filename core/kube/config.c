@@ -32,6 +32,19 @@ static bool starts_with(const char *text, const char *start)
 	return !strncasecmp(text, start, strlen(start));
 }
 
+/* Behind the host, or behind the bracket of an IPv6 one: nothing, a path, or a port from 1 to 65535. */
+static bool has_valid_port(const char *host)
+{
+	const char *bracket = *host == '[' ? strchr(host, ']') : NULL;
+	const char *behind = bracket ? bracket + 1 : host + strcspn(host, ":/");
+	if (*behind != ':')
+		return true;
+	size_t digits = strspn(behind + 1, "0123456789");
+	char end = behind[1 + digits];
+	long port = digits > 0 && digits <= 5 ? strtol(behind + 1, NULL, 10) : 0;
+	return port >= 1 && port <= 65535 && (end == '\0' || end == '/');
+}
+
 /* "https://host:port/path" in the form that paths can be appended to. A URL with a password would end in messages. */
 static int check_server(struct config *config, struct err *err)
 {
@@ -53,8 +66,11 @@ static int check_server(struct config *config, struct err *err)
 	for (const char *at = server; *at; at++)
 		if (*at <= ' ' || *at >= 0x7F || strchr("?#\"<>\\^`{|}", *at))
 			return err_set(err, "", "server is no plain URL (host, port, path): %s", server);
-	if (strchr("/:?", *(strstr(server, "://") + 3)))
+	const char *host = strstr(server, "://") + 3;
+	if (strchr("/:?", *host))
 		return err_set(err, "", "server names no host: %s", server);
+	if (!has_valid_port(host))
+		return err_set(err, "", "server has no valid port (1 to 65535): %s", server);
 	return 0;
 }
 

@@ -274,6 +274,10 @@ users:
 			has(refused(simple({ server = "https://ann:" .. SECRET .. "@h" })), "must not carry a user name or password")
 			has(refused(simple({ server = "https://h/a b" })), "no plain URL")
 			has(refused(simple({ server = "https://h/?x" })), "no plain URL")
+			for _, port in ipairs { "99999", "0", "", "80x", "123456789012345678901" } do
+				has(refused(simple({ server = "https://h:" .. port .. "/p" })), "no valid port")
+			end
+			has(refused(simple({ server = "https://[::1]:70000" })), "no valid port")
 			has(refused(simple({ server = "https://" })), "")
 			has(refused(simple({ server = "https://:6443" })), "names no host")
 			has(refused(simple({ server = "https://h", ["proxy-url"] = "h:" .. SECRET })), "proxy-url that begins with none of")
