@@ -134,3 +134,8 @@ void limit_leave(const struct limit *limit)
 	if (watched && deadline > 0 && !ticking)
 		set_timer(0.001);
 }
+
+bool limit_is_over(void)
+{
+	return armed;
+}

@@ -18,4 +18,7 @@ struct limit { /* on the entry's stack: what was being watched before */
 void limit_enter(struct limit *limit, struct state *state);
 void limit_leave(const struct limit *limit); /* disarms the hook when it was armed */
 
+/* Whether the present entry has passed its limit: for C functions that may run long, which no hook can enter. */
+bool limit_is_over(void);
+
 #endif

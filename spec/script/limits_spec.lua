@@ -41,6 +41,8 @@ describe("a script that runs too long is stopped in time", function()
 		["in a sort's comparison"] = "table.sort({ 3, 2, 1 }, function() while true do end end)",
 		["in a gsub's replacement"] = "return (('x'):gsub('x', function() while true do end end))",
 		["in error's __tostring"] = "error(setmetatable({}, { __tostring = function() while true do end end }))",
+		["in encoding what is exponential"] =
+			"local t = {} for _ = 1, 40 do t = { t, t } end pcall(require('perilune').json.encode, t)",
 		["in code that it loaded"] = "loadstring('while true do end', '=chunk.lua')()",
 	}
 	for name, chunk in pairs(chunks) do

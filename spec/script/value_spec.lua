@@ -113,12 +113,22 @@ describe("what would grow without end is refused", function()
 		return t
 	end
 
-	it("by k8s.json.encode and k8s.yaml.encode", function()
-		for name, encode in pairs { json = json.encode, yaml = k8s.yaml.encode } do
+	for name, encode in pairs { json = json.encode, yaml = k8s.yaml.encode } do
+		it("by k8s." .. name .. ".encode #soak", function()
 			local ok, err = pcall(encode, bush())
 			assert.is_false(ok)
 			assert.matches("^spec/.*:%d+: k8s%." .. name .. "%.encode: .*larger than 64 MiB", err)
+		end)
+	end
+
+	it("by k8s.json.encode, of long texts", function()
+		local list, text = {}, ("x"):rep(1024 * 1024)
+		for i = 1, 65 do
+			list[i] = text
 		end
+		local ok, err = pcall(json.encode, list)
+		assert.is_false(ok)
+		assert.matches("^spec/.*:%d+: k8s%.json%.encode: .*larger than 64 MiB", err)
 	end)
 
 	it("by k8s.yaml.decode_all, over all documents together", function()
