@@ -354,12 +354,11 @@ static int encode_object(lua_State *L, int index, const struct place *place, str
 	return appended(place, err, buf_append_char(out, '}'));
 }
 
-/* Tables that share tables are exponential when written out. */
 static int encode_table(lua_State *L, int index, const struct place *place, struct buf *out, struct err *err)
 {
 	if (place->depth >= JSON_DEPTH)
 		return refuse(place, err, "nested deeper than 512, or a table that contains itself");
-	if (limit_is_over())
+	if (limit_is_over()) /* tables that share tables are exponential when written out */
 		return refuse(place, err, "it takes too long");
 	luaL_checkstack(L, 8, "JSON nests too deep");
 	return is_array(L, index) ? encode_array(L, index, place, out, err) : encode_object(L, index, place, out, err);
