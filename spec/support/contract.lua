@@ -70,8 +70,9 @@ local function mask(value)
 	return value
 end
 
+-- As a word of its own: a continue token may well hold these two letters.
 function Pair:fill(text)
-	return text and text:gsub("NS", self.namespace)
+	return text and (text:gsub("%f[%w_-]NS%f[^%w_-]", self.namespace))
 end
 
 function Pair:send(which, method, path, body, headers)
