@@ -1,0 +1,116 @@
+/* bind_handler: informer:add_event_handler, and the registration that it returns. */
+#include <lauxlib.h>
+
+#include "script/bind_informer.h"
+#include "script/consumer.h"
+
+#define REGISTRATION_TYPE "perilune.registration"
+
+struct registration {
+	struct script *script;
+	unsigned id; /* the consumer's; it may be gone */
+};
+
+/* Pushes the three functions, each or nil, in the order of enum notification_type. */
+static void push_functions(lua_State *L)
+{
+	for (int type = 0; type < 3; type++) {
+		lua_pushstring(L, bind_event_names[type]);
+		lua_rawget(L, 2);
+		if (!lua_isnil(L, -1) && !lua_isfunction(L, -1))
+			bind_misuse(L, "add_event_handler: %s must be a function, not a %s", bind_event_names[type],
+				    luaL_typename(L, -1));
+	}
+}
+
+/* Takes them from the top of the stack. */
+static void take_functions(lua_State *L, int *references)
+{
+	for (int i = 2; i >= 0; i--) {
+		bool given = !lua_isnil(L, -1);
+		int reference = luaL_ref(L, LUA_REGISTRYINDEX);
+		references[i] = given ? reference : LUA_NOREF;
+	}
+}
+
+static struct registration *push_registration(lua_State *L)
+{
+	struct registration *registration = lua_newuserdata(L, sizeof(*registration));
+	*registration = (struct registration){.script = bind_registering(L)};
+	luaL_getmetatable(L, REGISTRATION_TYPE);
+	lua_setmetatable(L, -2);
+	return registration;
+}
+
+static bool has_function(lua_State *L)
+{
+	static const char *const names[] = {"add", "update", "delete"};
+	bool found = false;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		lua_getfield(L, 2, names[i]);
+		found |= !lua_isnil(L, -1);
+		lua_pop(L, 1);
+	}
+	return found;
+}
+
+int bind_handler_add(lua_State *L)
+{
+	static const char *const known[] = {"add", "update", "delete", "fields", "resync", "every_event", NULL};
+	struct handle *handle = bind_informer_self(L);
+	struct err err;
+	size_t count;
+	bind_check_options(L, 2, "add_event_handler", known);
+	struct consumer_options options = {.factory = handle->factory,
+					   .informer = handle->informer,
+					   .functions = {LUA_NOREF, LUA_NOREF, LUA_NOREF},
+					   .resync = bind_number_option(L, 2, "resync", handle->resync),
+					   .every_event = bind_bool_option(L, 2, "every_event", false)};
+	if (!has_function(L))
+		return bind_misuse(L, "add_event_handler: add, update or delete is missing");
+	if (options.resync > 0 && options.resync < 1)
+		return bind_misuse(L, "add_event_handler: resync is at least 1 second, or 0 for none");
+	if (factory_is_shut_down(handle->factory->factory))
+		return bind_misuse(L, "add_event_handler: the factory has been shut down");
+	const char *const *fields = bind_strings_option(L, 2, "fields", &count);
+	struct registration *registration = push_registration(L);
+	push_functions(L);
+	take_functions(L, options.functions);
+	if (fields && !(options.fields = fields_new(fields, count, &err))) {
+		for (int i = 0; i < 3; i++)
+			luaL_unref(L, LUA_REGISTRYINDEX, options.functions[i]);
+		return bind_misuse(L, "add_event_handler: fields: %s", err.message);
+	}
+	registration->id = consumer_id(consumer_new(&options));
+	script_open_ready(registration->script);
+	return 1;
+}
+
+static struct consumer *registered(lua_State *L)
+{
+	const struct registration *registration = bind_self(L, REGISTRATION_TYPE, "registration");
+	return consumer_find(registration->script, registration->id);
+}
+
+static int l_registration_synced(lua_State *L)
+{
+	const struct consumer *consumer = registered(L);
+	lua_pushboolean(L, consumer && consumer_has_synced(consumer));
+	return 1;
+}
+
+static int l_registration_remove(lua_State *L)
+{
+	struct consumer *consumer = registered(L);
+	if (consumer)
+		consumer_remove(consumer);
+	return 0;
+}
+
+static const luaL_Reg registration_methods[] = {
+    {"has_synced", l_registration_synced}, {"remove", l_registration_remove}, {NULL, NULL}};
+
+void bind_handler_open(lua_State *L)
+{
+	bind_type(L, REGISTRATION_TYPE, "registration", registration_methods, NULL, NULL);
+}

@@ -1,0 +1,36 @@
+/* bind_informer: a script's handle on an informer, shared by the files that hold its methods. */
+#ifndef PERILUNE_SCRIPT_BIND_INFORMER_H
+#define PERILUNE_SCRIPT_BIND_INFORMER_H
+
+#include "script/bind.h"
+
+struct handle {
+	struct script_factory *factory;
+	struct informer *informer; /* counted */
+	double resync;             /* the default of its handlers */
+	bool warned;               /* that it was read before it had synced */
+};
+
+/* The handle at index 1; raises when something else is there. */
+struct handle *bind_informer_self(lua_State *L);
+
+/* bind_index.c: indexes. They are the script's own: the shared store knows them under its file. */
+/* The name that the store knows it by; borrowed from the state's scratch. */
+const char *bind_index_name(lua_State *L, const char *name);
+/* Pushes the option `index`. False when it is nil. */
+bool bind_index_push(lua_State *L, int options);
+/* Adds the indexes of the table at index. */
+void bind_index_add(lua_State *L, int index, const struct handle *handle);
+int bind_index_method(lua_State *L); /* informer:add_index */
+
+/* bind_cache.c: reading. */
+int bind_cache_get(lua_State *L);
+int bind_cache_list(lua_State *L);
+int bind_cache_keys(lua_State *L);
+int bind_cache_count(lua_State *L);
+
+/* bind_handler.c: add_event_handler, and the registration that it returns. */
+int bind_handler_add(lua_State *L);
+void bind_handler_open(lua_State *L);
+
+#endif
