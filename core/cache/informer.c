@@ -43,7 +43,10 @@ static int init_projection(struct projection *projection, const struct informer_
 	bool as_usual = !spec->drop_given && !spec->keep;
 	const char *const *drop = as_usual ? informer_usual_drop : spec->drop;
 	size_t drop_count = as_usual ? 1 : spec->drop_given ? spec->drop_count : 0;
-	return projection_init(projection, drop, drop_count, spec->keep, spec->keep_count, spec->metadata_only, err);
+	if (projection_init(projection, drop, drop_count, spec->keep, spec->keep_count, spec->metadata_only, err))
+		return -1;
+	projection->transform = transform_ref(spec->transform);
+	return 0;
 }
 
 struct informer *informer_new(struct cluster *cluster, const struct informer_spec *from, struct err *err)

@@ -13,7 +13,7 @@
 
 struct informer;
 
-/* What makes two informers the same one. Strings borrowed for the call; NULL where not given. */
+/* What makes two informers the same one. All borrowed for the call; NULL where not given. */
 struct informer_spec {
 	const char *api_version, *kind, *resource; /* kind or resource */
 	const char *const *namespaces;             /* count 0: all */
@@ -25,6 +25,7 @@ struct informer_spec {
 	const char *const *keep;
 	size_t keep_count;
 	bool metadata_only;
+	struct transform *transform;
 	int page_size; /* not part of its identity: the first asker's */
 };
 

@@ -80,6 +80,7 @@ void projection_fini(struct projection *projection)
 	for (size_t i = 0; projection->drop && i < projection->drop_count + REPLACED; i++)
 		json_path_free(projection->drop[i]);
 	json_path_free(projection->metadata);
+	transform_unref(projection->transform);
 	alloc_free(projection->keep);
 	alloc_free(projection->drop);
 	*projection = (struct projection){0};
@@ -142,5 +143,6 @@ int projection_apply(const struct projection *projection, const char *api_versio
 {
 	if (apply(projection, api_version, kind, item, out))
 		return err_set(err, "TooLarge", "an object is too large");
+	transform_apply(projection->transform, out);
 	return 0;
 }

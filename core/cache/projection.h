@@ -3,6 +3,7 @@
 #ifndef PERILUNE_CACHE_PROJECTION_H
 #define PERILUNE_CACHE_PROJECTION_H
 
+#include "cache/transform.h"
 #include "json/scan.h"
 
 struct projection {
@@ -12,6 +13,8 @@ struct projection {
 	size_t keep_count;
 	struct json_path *metadata; /* what metadata_only leaves of a server that sends whole objects all the same */
 	bool metadata_only;         /* asks the server for PartialObjectMetadata */
+	struct transform
+	    *transform; /* of what is left after all that; counted, NULL for none. Set after projection_init */
 };
 
 /* drop and keep: arrays of path texts, or NULL. Not both. 0, or -1 with err naming the path that is malformed. */

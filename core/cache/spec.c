@@ -64,6 +64,8 @@ void informer_spec_key(const struct informer_spec *spec, struct buf *out)
 	else
 		append_members(out, "drop", spec->drop_given ? spec->drop : informer_usual_drop,
 			       spec->drop_given ? spec->drop_count : 1);
+	if (spec->transform)
+		buf_append_format(out, ",\"transform\":\"%p\"", transform_identity(spec->transform));
 	buf_append_text(out, spec->metadata_only ? ",\"metadata\":true}" : "}");
 }
 
@@ -128,7 +130,7 @@ static void copy_namespaces(struct spec *spec, const struct informer_spec *from)
 	buf_fini(&text);
 }
 
-static char *make_label(const struct spec *spec, bool metadata_only)
+static char *make_label(const struct spec *spec, const struct informer_spec *from)
 {
 	struct buf label;
 	buf_init(&label, 0);
@@ -139,8 +141,10 @@ static char *make_label(const struct spec *spec, bool metadata_only)
 		buf_append_format(&label, " %s", spec->label_selector);
 	if (spec->field_selector)
 		buf_append_format(&label, " %s", spec->field_selector);
-	if (metadata_only)
+	if (from->metadata_only)
 		buf_append_text(&label, " (metadata)");
+	if (from->transform)
+		buf_append_text(&label, " (transformed)");
 	return buf_take(&label);
 }
 
@@ -161,7 +165,7 @@ int spec_init(struct spec *spec, const struct informer_spec *from, struct err *e
 	spec->field_selector = copy_selector(from->field_selector);
 	spec->page_size = from->page_size;
 	copy_namespaces(spec, from);
-	spec->label = make_label(spec, from->metadata_only);
+	spec->label = make_label(spec, from);
 	return 0;
 }
 

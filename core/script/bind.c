@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/suggest.h"
+#include "script/hook.h"
 #include "script/host_private.h"
 #include "script/value.h"
 
@@ -238,6 +239,7 @@ int bind_function(lua_State *L, int index, const char *what)
 struct script *bind_registering(lua_State *L)
 {
 	struct script *script = script_of(L);
+	hook_refuse(L, "registering");
 	if (script->registered >= MOST_REGISTERED)
 		bind_misuse(L, "a script can't register more than %d factories, informers, handlers and calls",
 			    MOST_REGISTERED);

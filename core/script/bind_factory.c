@@ -4,7 +4,8 @@
 
 #include "base/alloc.h"
 #include "cache/barrier.h"
-#include "script/bind.h"
+#include "script/bind_informer.h"
+#include "script/hook.h"
 #include "script/host_private.h"
 #include "script/task.h"
 #include "script/value.h"
@@ -24,40 +25,20 @@ static struct script_factory *check_factory(lua_State *L)
 
 /* --- making --- */
 
-static char **copy_texts(const char *const *texts, size_t count)
-{
-	char **copies = texts ? alloc_zero((count + 1) * sizeof(*copies)) : NULL;
-	for (size_t i = 0; i < count; i++)
-		copies[i] = alloc_string(texts[i]);
-	return copies;
-}
-
-/* k8s.factory { namespace =, label_selector =, field_selector =, drop =, resync = } */
 static int l_factory(lua_State *L)
 {
-	static const char *const known[] = {"namespace", "label_selector", "field_selector", "drop", "resync", NULL};
 	lua_settop(L, 1);
 	if (lua_isnil(L, 1)) {
 		lua_newtable(L);
 		lua_replace(L, 1);
 	}
-	bind_check_options(L, 1, "k8s.factory", known);
-	const char *namespace = bind_string_option(L, 1, "namespace");
-	const char *label_selector = bind_string_option(L, 1, "label_selector");
-	const char *field_selector = bind_string_option(L, 1, "field_selector");
-	double resync = bind_number_option(L, 1, "resync", 0);
-	size_t drop_count;
-	const char *const *drop = bind_strings_option(L, 1, "drop", &drop_count);
+	struct script *script = bind_registering(L);
 	struct script_factory **place = lua_newuserdata(L, sizeof(struct script_factory *));
 	luaL_getmetatable(L, FACTORY_TYPE);
 	lua_setmetatable(L, -2);
-	struct script_factory *factory = script_factory_new(bind_registering(L));
-	*place = factory;
-	factory->namespace = alloc_string(namespace);
-	factory->label_selector = alloc_string(label_selector);
-	factory->field_selector = alloc_string(field_selector);
-	factory->resync = resync;
-	factory->drop = copy_texts(drop, drop_count);
+	int defaults = bind_defaults_new(L, 1);
+	*place = script_factory_new(script);
+	(*place)->defaults = defaults;
 	return 1;
 }
 
@@ -82,6 +63,7 @@ static void need_cluster(lua_State *L)
 static int l_start(lua_State *L)
 {
 	struct script_factory *factory = check_factory(L);
+	hook_refuse(L, "factory:start");
 	struct script *script = script_of(L);
 	if (!script->started) /* at top level: the host starts it when all scripts have loaded */
 		return 0;
@@ -92,7 +74,9 @@ static int l_start(lua_State *L)
 
 static int l_shutdown(lua_State *L)
 {
-	script_factory_shutdown(check_factory(L));
+	struct script_factory *factory = check_factory(L);
+	hook_refuse(L, "factory:shutdown");
+	script_factory_shutdown(factory);
 	return 0;
 }
 

@@ -15,12 +15,28 @@ struct handle *bind_informer_self(lua_State *L)
 
 /* --- options to a spec --- */
 
+static int read_page_size(lua_State *L, int index)
+{
+	double size = bind_number_option(L, index, "page_size", 0);
+	if (size != floor(size))
+		bind_misuse(L, "informer: page_size is a whole number of objects, or 0 for the usual one");
+	return (int)fmin(size, INT_MAX);
+}
+
+/* Whether the cache may pack its objects. It keeps all of them as they are. */
+static void check_cache(lua_State *L, int index)
+{
+	const char *cache = bind_string_option(L, index, "cache");
+	if (cache && strcmp(cache, "compressed") != 0 && strcmp(cache, "raw") != 0)
+		bind_misuse(L, "informer: cache is \"compressed\" or \"raw\", not \"%s\"", cache);
+}
+
 static void read_spec(lua_State *L, int index, const struct script_factory *factory, struct informer_spec *spec)
 {
 	static const char *const known[] = {
-	    "apiVersion",     "kind",          "resource", "namespace", "label_selector",
-	    "field_selector", "metadata_only", "drop",     "keep",      "index",
-	    "resync",         "page_size",     NULL};
+	    "apiVersion",     "kind",          "resource",  "namespace", "label_selector",
+	    "field_selector", "metadata_only", "drop",      "keep",      "transform",
+	    "index",          "resync",        "page_size", "cache",     NULL};
 	bind_check_options(L, index, "informer", known);
 	memset(spec, 0, sizeof(*spec));
 	spec->api_version = bind_string_option(L, index, "apiVersion");
@@ -38,39 +54,64 @@ static void read_spec(lua_State *L, int index, const struct script_factory *fact
 	}
 	spec->label_selector = bind_string_option(L, index, "label_selector");
 	spec->field_selector = bind_string_option(L, index, "field_selector");
-	if (!spec->label_selector)
-		spec->label_selector = factory->label_selector;
-	if (!spec->field_selector)
-		spec->field_selector = factory->field_selector;
 	spec->drop = bind_strings_option(L, index, "drop", &spec->drop_count);
 	spec->drop_given = spec->drop != NULL;
 	spec->keep = bind_strings_option(L, index, "keep", &spec->keep_count);
-	if (!spec->drop && !spec->keep && factory->drop) {
-		spec->drop = (const char *const *)factory->drop;
-		spec->drop_given = true;
-		while (factory->drop[spec->drop_count])
-			spec->drop_count++;
-	}
 	spec->metadata_only = bind_bool_option(L, index, "metadata_only", false);
-	spec->page_size = (int)fmin(bind_number_option(L, index, "page_size", 0), INT_MAX);
+	spec->page_size = read_page_size(L, index);
+	check_cache(L, index);
+}
+
+bool bind_informer_push_transform(lua_State *L, int options)
+{
+	lua_pushliteral(L, "transform");
+	lua_rawget(L, options);
+	bool none = lua_isnil(L, -1) || (lua_isboolean(L, -1) && !lua_toboolean(L, -1));
+	if (!none && !lua_isfunction(L, -1))
+		bind_misuse(L, "option 'transform' must be a function, or false for none, not a %s",
+			    luaL_typename(L, -1));
+	return !none;
+}
+
+double bind_resync_option(lua_State *L, int options, const char *what, double fallback)
+{
+	double resync = bind_number_option(L, options, "resync", fallback);
+	if (resync > 0 && resync < 1)
+		bind_misuse(L, "%s: resync is at least 1 second, or 0 for none", what);
+	return resync;
 }
 
 /* --- the handle --- */
+
+/* The transform, where there is one, goes with a new informer; one that is there has the same already. Nothing raises
+ * while it is neither's. */
+static struct informer *find_informer(lua_State *L, struct script_factory *factory, int options,
+				      struct informer_spec *spec, struct err *err)
+{
+	struct transforming *transforming = NULL;
+	if (bind_informer_push_transform(L, options))
+		spec->transform = bind_transform_new(L, lua_gettop(L), &transforming);
+	struct informer *informer = script_factory_informer(factory, spec, err);
+	if (transforming)
+		bind_transform_serve(transforming, informer);
+	transform_unref(spec->transform);
+	lua_pop(L, 1);
+	return informer;
+}
 
 void bind_informer_push(lua_State *L, struct script_factory *factory, int options)
 {
 	struct informer_spec spec;
 	struct err err;
+	bind_defaults_add(L, factory->defaults, options);
 	read_spec(L, options, factory, &spec);
-	double resync = bind_number_option(L, options, "resync", factory->resync);
-	if (resync > 0 && resync < 1)
-		bind_misuse(L, "informer: resync is at least 1 second, or 0 for none");
+	double resync = bind_resync_option(L, options, "informer", 0);
 	struct handle *handle = lua_newuserdata(L, sizeof(*handle));
 	memset(handle, 0, sizeof(*handle));
 	luaL_getmetatable(L, INFORMER_TYPE);
 	lua_setmetatable(L, -2);
 	bind_registering(L);
-	struct informer *informer = script_factory_informer(factory, &spec, &err);
+	struct informer *informer = find_informer(L, factory, options, &spec, &err);
 	if (!informer)
 		bind_misuse(L, "informer: %s", err.message);
 	handle->factory = factory;

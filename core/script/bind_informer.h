@@ -14,6 +14,22 @@ struct handle {
 /* The handle at index 1; raises when something else is there. */
 struct handle *bind_informer_self(lua_State *L);
 
+/* Pushes the option `transform`. True for a function, false for none. */
+bool bind_informer_push_transform(lua_State *L, int options);
+/* The option `resync`, in seconds. what: begins the error. */
+double bind_resync_option(lua_State *L, int options, const char *what, double fallback);
+
+/* bind_defaults.c */
+int bind_defaults_new(lua_State *L, int options); /* of k8s.factory's options; a registry reference */
+/* Replaces the table at options by one that has, beside what that says, the defaults of its kind and of the factory. */
+void bind_defaults_add(lua_State *L, int reference, int options);
+
+/* bind_transform.c */
+struct transforming;
+/* Of the function at index; counted for the caller. What it makes is out's to be told whose informer it serves. */
+struct transform *bind_transform_new(lua_State *L, int index, struct transforming **out);
+void bind_transform_serve(struct transforming *transforming, struct informer *informer);
+
 /* bind_index.c: indexes. They are the script's own: the shared store knows them under its file. */
 /* The name that the store knows it by; borrowed from the state's scratch. */
 const char *bind_index_name(lua_State *L, const char *name);

@@ -12,6 +12,7 @@
 #include "script/bind.h"
 #include "script/call.h"
 #include "script/consumer.h"
+#include "script/hook.h"
 #include "script/host_private.h"
 #include "script/library.h"
 
@@ -50,8 +51,9 @@ static struct script *make(struct host *host, const char *name, bool full, struc
 	script->indexes = alloc_zero(sizeof(*script->indexes));
 	strmap_init(script->indexes);
 	state->owner = script;
-	struct list *lists[] = {&script->node,      &script->factories,   &script->consumers, &script->mains,
-				&script->on_synced, &script->on_shutdown, &script->timers,    &script->waits};
+	struct list *lists[] = {&script->node,   &script->factories, &script->consumers,
+				&script->mains,  &script->on_synced, &script->on_shutdown,
+				&script->timers, &script->waits,     &script->hooks};
 	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
 		list_init(lists[i]);
 	return script;
@@ -167,11 +169,6 @@ static void free_factory(struct script_factory *factory)
 	list_remove(&factory->node);
 	factory_free(factory->factory);
 	alloc_free(factory->namespace);
-	alloc_free(factory->label_selector);
-	alloc_free(factory->field_selector);
-	for (char **path = factory->drop; path && *path; path++)
-		alloc_free(*path);
-	alloc_free(factory->drop);
 	alloc_object_free(&factory_type, factory);
 }
 
@@ -198,6 +195,7 @@ void script_free(struct script *script)
 	struct list *calls[] = {&script->mains, &script->on_synced, &script->on_shutdown, &script->timers};
 	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
 		free_calls(calls[i]);
+	hook_end_all(script);
 	state_free(script->state);
 	while (!list_is_empty(&script->factories))
 		free_factory(LIST_ENTRY(script->factories.next, struct script_factory, node));
@@ -255,6 +253,7 @@ struct script_factory *script_factory_new(struct script *script)
 {
 	struct script_factory *factory = alloc_object(&factory_type, sizeof(*factory));
 	factory->script = script;
+	factory->defaults = LUA_NOREF;
 	script->registered++;
 	list_init(&factory->watched);
 	factory->factory = factory_new(host_pool(script->host));
@@ -364,8 +363,10 @@ static void stop_calls(struct script *script)
 }
 
 /* A state that can't be entered any more fails each call: that is said once and not for each event. */
-static void park(struct script *script)
+void script_park(struct script *script)
 {
+	if (script->ending)
+		return;
 	stop_calls(script);
 	log_error(LOG_FIELDS({"script", script->name}),
 		  "stopped: it holds more memory than --memory-limit allows; it is not called any more");
@@ -374,8 +375,8 @@ static void park(struct script *script)
 void script_call_ended(struct script *script)
 {
 	script->tasks--;
-	if (script->state->dead && !script->ending)
-		park(script);
+	if (script->state->dead)
+		script_park(script);
 	host_settled(script->host);
 }
 

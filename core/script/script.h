@@ -15,9 +15,8 @@ struct script_factory {
 	struct list node; /* in script->factories */
 	struct script *script;
 	struct factory *factory;
-	char *namespace, *label_selector, *field_selector; /* defaults for its informers; NULL none */
-	double resync;
-	char **drop;         /* ended by NULL; NULL when not given */
+	char *namespace;     /* of the default factory: that of its informers which name none; NULL for all */
+	int defaults;        /* bind_defaults.c's; LUA_NOREF */
 	struct list watched; /* struct script_watch: one for each informer, to be told when it syncs */
 };
 
@@ -40,6 +39,7 @@ struct script {
 	char *path;   /* of its main file */
 	char *folder; /* where its modules are */
 	struct list factories, consumers;
+	struct list hooks;                                 /* hook.c's */
 	struct list waits;                                 /* wait_for_cache_sync calls under way; bind_factory.c's */
 	struct list mains, on_synced, on_shutdown, timers; /* struct script_call */
 	struct strmap *indexes;                            /* "informer's address\nname" to path text, owned */
@@ -87,6 +87,7 @@ bool script_is_idle(const struct script *script);  /* no call under way */
 
 /* Each call that was counted in tasks ends here. */
 void script_call_ended(struct script *script);
+void script_park(struct script *script); /* its state is dead: no call any more, which is said once */
 /* One line: the error, its place and what it was about; counted. */
 void script_log_error(struct script *script, const struct err *err, const char *what, const struct informer *informer,
 		      const struct object *object);

@@ -36,6 +36,8 @@ struct state {
 	void *owner;          /* the script; borrowed */
 	struct list tasks;    /* all that have not ended */
 	struct task *running; /* the one whose coroutine runs now; NULL in plain calls */
+	const char *hook;     /* what the function is that hook.c runs now: "transform"; NULL while it runs none */
+	lua_State *inside;    /* set by a binding that calls hooks within its own entry: its L */
 	lua_State *spare;     /* a coroutine that has returned, for the next task; or NULL */
 	int spare_reference;  /* its place in the registry */
 	struct buf scratch;   /* for whoever needs bytes within one call; may hold anything after it */

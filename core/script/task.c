@@ -190,6 +190,9 @@ struct task *task_start(struct state *state, const struct task_options *options)
 struct task *task_current(lua_State *L, const char *what)
 {
 	struct task *task = state_of(L)->running;
+	if (state_of(L)->hook)
+		bind_misuse(L, "%s waits for the host, which does not work inside the script's %s", what,
+			    state_of(L)->hook);
 	if (!task)
 		bind_misuse(L,
 			    "%s waits for the host, which works only in handlers, reconcile functions, k8s.main, "

@@ -72,9 +72,15 @@ local k8s = {}
 ---@field metadata_only? boolean the cache holds metadata only; apiVersion and kind are still the real ones
 ---@field drop? string|string[] paths left out of the cache; {} is none. Else the factory's; else "metadata.managedFields"
 ---@field keep? string|string[] the opposite, not together with drop; what names the object (as in list's fields) always stays
+---What the cache holds instead of each object: the same table, changed, or another one; after drop and keep. It must not wait, may
+---see the same object twice, and can't change apiVersion, kind and metadata's name, namespace, uid and resourceVersion. Where it
+---fails, the log says why and the object is kept as it came, since a cache without it would say that there is none. It makes the
+---informer this script's own (the same function gives the same informer). Else the factory's; false is none.
+---@field transform? false|fun(object: perilune.object): perilune.object
 ---@field index? table<string, string> name to path, to list by; see informer:add_index
 ---@field resync? number default of its handlers, see there; else the factory's
 ---@field page_size? integer objects in each page of the list (500)
+---@field cache? "compressed"|"raw" whether a version that packs objects may pack these; this one keeps all as they are
 
 ---Reading the cache needs no request. get, list, keys and count before it has synced are told in the log, once.
 ---@class perilune.informer
@@ -159,13 +165,23 @@ function k8s.informer(options) end
 
 -- Factories: for scripts that want starting, waiting and ending in their own hands.
 
----Defaults of the factory's informers.
----@class perilune.factory_options
----@field namespace? string
+---Defaults of the factory's informers of one kind.
+---@class perilune.kind_options
 ---@field label_selector? string
 ---@field field_selector? string
 ---@field drop? string|string[]
 ---@field resync? number
+---@field transform? false|fun(object: perilune.object): perilune.object
+
+---Defaults of the factory's informers. An informer's own option counts most, then that of its kind, then the factory's.
+---@class perilune.factory_options
+---@field namespace? string|string[]
+---@field label_selector? string
+---@field field_selector? string
+---@field drop? string|string[]
+---@field resync? number
+---@field transform? false|fun(object: perilune.object): perilune.object
+---@field per_kind? table<string, perilune.kind_options> by apiVersion/kind as the informer is asked for: "v1/Pod"
 
 ---@class perilune.factory
 local factory = {}
