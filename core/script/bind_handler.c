@@ -3,6 +3,7 @@
 
 #include "script/bind_informer.h"
 #include "script/consumer.h"
+#include "script/hook.h"
 
 #define REGISTRATION_TYPE "perilune.registration"
 
@@ -54,33 +55,52 @@ static bool has_function(lua_State *L)
 	return found;
 }
 
+static struct hook *new_filter(lua_State *L)
+{
+	lua_pushliteral(L, "filter");
+	lua_rawget(L, 2);
+	bool given = !lua_isnil(L, -1);
+	if (given && !lua_isfunction(L, -1))
+		bind_misuse(L, "add_event_handler: filter must be a function, not a %s", luaL_typename(L, -1));
+	struct hook *filter = given ? hook_new(L, lua_gettop(L), "filter") : NULL;
+	lua_pop(L, 1);
+	return filter;
+}
+
+static int give_back(lua_State *L, const struct consumer_options *options, const struct err *err)
+{
+	hook_free(options->filter);
+	for (int i = 0; i < 3; i++)
+		luaL_unref(L, LUA_REGISTRYINDEX, options->functions[i]);
+	return bind_misuse(L, "add_event_handler: fields: %s", err->message);
+}
+
 int bind_handler_add(lua_State *L)
 {
-	static const char *const known[] = {"add", "update", "delete", "fields", "resync", "every_event", NULL};
+	static const char *const known[] = {"add",    "update", "delete",      "filter",
+					    "fields", "resync", "every_event", NULL};
 	struct handle *handle = bind_informer_self(L);
 	struct err err;
 	size_t count;
 	bind_check_options(L, 2, "add_event_handler", known);
-	struct consumer_options options = {.factory = handle->factory,
-					   .informer = handle->informer,
-					   .functions = {LUA_NOREF, LUA_NOREF, LUA_NOREF},
-					   .resync = bind_number_option(L, 2, "resync", handle->resync),
-					   .every_event = bind_bool_option(L, 2, "every_event", false)};
+	struct consumer_options options = {
+	    .factory = handle->factory,
+	    .informer = handle->informer,
+	    .functions = {LUA_NOREF, LUA_NOREF, LUA_NOREF},
+	    .resync = bind_resync_option(L, 2, "add_event_handler", handle->resync),
+	    .every_event = bind_bool_option(L, 2, "every_event", false),
+	};
 	if (!has_function(L))
 		return bind_misuse(L, "add_event_handler: add, update or delete is missing");
-	if (options.resync > 0 && options.resync < 1)
-		return bind_misuse(L, "add_event_handler: resync is at least 1 second, or 0 for none");
 	if (factory_is_shut_down(handle->factory->factory))
 		return bind_misuse(L, "add_event_handler: the factory has been shut down");
 	const char *const *fields = bind_strings_option(L, 2, "fields", &count);
 	struct registration *registration = push_registration(L);
 	push_functions(L);
 	take_functions(L, options.functions);
-	if (fields && !(options.fields = fields_new(fields, count, &err))) {
-		for (int i = 0; i < 3; i++)
-			luaL_unref(L, LUA_REGISTRYINDEX, options.functions[i]);
-		return bind_misuse(L, "add_event_handler: fields: %s", err.message);
-	}
+	options.filter = new_filter(L);
+	if (fields && !(options.fields = fields_new(fields, count, &err)))
+		return give_back(L, &options, &err);
 	registration->id = consumer_id(consumer_new(&options));
 	script_open_ready(registration->script);
 	return 1;

@@ -4,9 +4,10 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "cache/listener.h"
+#include "cache/filter.h"
 #include "script/bind.h"
 #include "script/call.h"
+#include "script/hook.h"
 
 ALLOC_TYPE(consumer_type, "consumer");
 
@@ -19,6 +20,7 @@ struct consumer {
 	struct consumer_options options;
 	struct script *script;
 	struct listener *listener;
+	struct filter *filter; /* over options.filter; NULL for none */
 	struct loop_job job;
 	struct task *task; /* the running call when it waits */
 	struct notification current;
@@ -44,12 +46,9 @@ static bool is_being_freed(const struct consumer *consumer)
 	return consumer->freeing || consumer->script->freeing;
 }
 
-/* The popped notification is handled, well or not: the registration's sync counts it either way. */
-static void finish(struct consumer *consumer, const struct err *err)
+/* The popped notification is dealt with, well or not: the registration's sync counts it either way. */
+static void finish(struct consumer *consumer)
 {
-	if (err && !is_being_freed(consumer))
-		script_log_error(consumer->script, err, function_names[consumer->current.type],
-				 consumer->options.informer, consumer->current.object);
 	consumer->calling = false;
 	consumer->task = NULL;
 	consumer->script->events++;
@@ -66,7 +65,10 @@ static void on_call_end(void *data, const struct err *err)
 {
 	struct consumer *consumer = data;
 	bool waited = consumer->task != NULL;
-	finish(consumer, err);
+	if (err && !is_being_freed(consumer))
+		script_log_error(consumer->script, err, function_names[consumer->current.type],
+				 consumer->options.informer, consumer->current.object);
+	finish(consumer);
 	script_call_ended(consumer->script);
 	if (is_being_freed(consumer))
 		return;
@@ -76,11 +78,52 @@ static void on_call_end(void *data, const struct err *err)
 		loop_post(consumer->script->loop, &consumer->job);
 }
 
+struct judgement {
+	const struct consumer *consumer;
+	const struct object *object;
+	bool passes;
+};
+
+static void push_judged(lua_State *L, void *data)
+{
+	const struct judgement *judgement = data;
+	bind_object_push(L, judgement->object, judgement->consumer->options.fields);
+}
+
+static int read_passes(lua_State *L, int index, void *data, struct err *err)
+{
+	(void)err;
+	((struct judgement *)data)->passes = lua_toboolean(L, index);
+	return 0;
+}
+
+static enum filter_verdict judge(void *data, const struct object *object)
+{
+	struct consumer *consumer = data;
+	struct judgement judgement = {.consumer = consumer, .object = object};
+	struct hook_call call = {push_judged, read_passes, &judgement};
+	struct err err;
+	if (!hook_call(consumer->options.filter, &call, &err))
+		return judgement.passes ? FILTER_PASSES : FILTER_REFUSES;
+	hook_failed(consumer->options.filter, &err, consumer->options.informer, object);
+	return FILTER_FAILS;
+}
+
+/* What the filter makes of the current notification. In it the script may have removed the registration. */
+static bool is_told(struct consumer *consumer)
+{
+	if (consumer->filter && !filter_admit(consumer->filter, &consumer->current))
+		return false;
+	return !consumer->stopped && consumer->options.functions[consumer->current.type] != LUA_NOREF;
+}
+
 static void call(struct consumer *consumer)
 {
 	consumer->calling = true;
-	if (consumer->options.functions[consumer->current.type] == LUA_NOREF) {
-		finish(consumer, NULL);
+	if (!is_told(consumer)) {
+		finish(consumer);
+		if (consumer->removed)
+			loop_free_later(consumer->script->loop, free_later, consumer);
 		return;
 	}
 	consumer->script->tasks++;
@@ -120,6 +163,7 @@ struct consumer *consumer_new(const struct consumer_options *options)
 	struct listener_options listen = {
 	    .every_event = options->every_event, .resync = options->resync, .on_ready = on_ready, .data = consumer};
 	consumer->listener = listener_new(options->informer, &listen);
+	consumer->filter = options->filter ? filter_new(judge, consumer) : NULL;
 	list_add_tail(&consumer->script->consumers, &consumer->node);
 	return consumer;
 }
@@ -141,6 +185,8 @@ void consumer_free(struct consumer *consumer)
 	list_remove(&consumer->node);
 	listener_free(consumer->listener);
 	call_plain(consumer->script->state, release_functions, consumer, NULL);
+	filter_free(consumer->filter);
+	hook_free(consumer->options.filter);
 	fields_unref(consumer->options.fields);
 	consumer->script->registered--;
 	alloc_object_free(&consumer_type, consumer);

@@ -1,17 +1,19 @@
-/* consumer: one add_event_handler of a script: takes notifications from its listener, one at a time and in order, and
- * calls the functions. */
+/* consumer: one add_event_handler of a script: takes notifications from its listener, one at a time and in order, lets
+ * its filter judge them, and calls the functions. */
 #ifndef PERILUNE_SCRIPT_CONSUMER_H
 #define PERILUNE_SCRIPT_CONSUMER_H
 
 #include "script/script.h"
 
 struct fields;
+struct hook;
 
 struct consumer_options {
 	struct script_factory *factory;
 	struct informer *informer;
 	int functions[3];      /* registry references by enum notification_type; LUA_NOREF for none. Taken */
 	struct fields *fields; /* taken; NULL for whole objects */
+	struct hook *filter;   /* taken; NULL: all objects */
 	double resync;
 	bool every_event;
 };

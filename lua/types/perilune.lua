@@ -126,7 +126,12 @@ function informer:add_index(indexes) end
 ---@field add? fun(object: perilune.object, event: perilune.event) `event.initial` for what was there at the start
 ---@field update? fun(object: perilune.object, event: perilune.update_event) `event.old` is the state before
 ---@field delete? fun(object: perilune.object, event: perilune.event) with the last known state
----@field fields? string|string[] decode these paths only, as for informer:list; also in `event.old`
+---Tells of the objects for which it returns true (or any value but nil and false), and no others: one that begins to pass is an
+---add, one that ceases is a delete with the object as it was told last. Events that merged are judged by the newest object, and a
+---resync by the present one. It must not wait. An error in it is logged; what passed before then still passes, and what did not
+---still does not.
+---@field filter? fun(object: perilune.object): any
+---@field fields? string|string[] decode these paths only, as for informer:list; also in `event.old` and for `filter`
 ---Each so many seconds (1 at least) update is called for each object of the cache. 0: never; nil: as the informer has it.
 ---@field resync? number
 ---@field every_event? boolean each event by itself; otherwise those of one object merge while the handler is busy
