@@ -89,6 +89,7 @@ c.cdef [[
     size_t keep_count;
     struct json_path *metadata;
     bool metadata_only;
+    struct transform *transform;
   };
   int projection_init(struct projection *projection, const char *const *drop, size_t drop_count, const char *const *keep,
                       size_t keep_count, bool metadata_only, struct err *err);
@@ -115,6 +116,7 @@ c.cdef [[
     const char *const *keep;
     size_t keep_count;
     bool metadata_only;
+    struct transform *transform;
     int page_size;
   };
   void informer_spec_key(const struct informer_spec *spec, struct buf *out);
