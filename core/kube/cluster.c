@@ -33,6 +33,7 @@ void cluster_free(struct cluster *cluster)
 	if (!cluster)
 		return;
 	discovery_free(cluster->discovery);
+	meter_free(cluster->meter);
 	strmap_fini(&cluster->warnings);
 	mux_free(cluster->calls);
 	mux_free(cluster->watches);

@@ -6,6 +6,7 @@
 #include "base/strmap.h"
 #include "kube/auth.h"
 #include "kube/config.h"
+#include "kube/meter.h"
 #include "net/mux.h"
 
 struct cluster {
@@ -17,6 +18,7 @@ struct cluster {
 	struct list waiting;    /* requests beyond the cap of CLUSTER_CALLS at once, in order; request.c's */
 	unsigned running;       /* calls under way (watches are not counted); request.c's */
 	struct strmap warnings; /* the texts of Warning headers that were logged; warning.c's */
+	struct meter *meter;    /* owned; set by whoever wants requests to be counted, else NULL */
 	bool dry_run;           /* every write goes out with dryRun=All */
 };
 

@@ -45,6 +45,7 @@ struct request {
 	struct list node;
 	struct loop_timer wait, expiry; /* expiry is active while http, which knows the deadline itself, is NULL */
 	bool slot;
+	bool answered;       /* the head of the present try's answer has come, and is counted */
 	bool repeated;       /* after a 401 */
 	bool maybe_happened; /* an earlier try of this write has an unknown outcome */
 	bool dead;
@@ -187,6 +188,8 @@ static void finish(struct request *request, const struct err *err, struct json_s
 	void *data = request->data;
 	log_debug(LOG_FIELDS({"error", err ? err->message : NULL}), "%s %s: %s, %.0f ms", request->method,
 		  request->path, err ? "failed" : "done", (clock_now() - request->started_at) * 1000);
+	if (request->counted)
+		meter_done(request->cluster->meter, request->method, clock_now() - request->started_at);
 	kill_request(request);
 	events.on_done(data, err, body);
 }
@@ -266,6 +269,7 @@ static bool may_wait(const struct request *request, const struct http_result *re
 static void wait_for_server(struct request *request, const struct err *err, double seconds)
 {
 	struct loop *loop = request->cluster->loop;
+	meter_retry(request->cluster->meter, request->method, err->code);
 	request->waits++;
 	request->maybe_happened |= err->outcome_unknown;
 	loop_timer_start(loop, &request->wait, seconds);
@@ -354,10 +358,25 @@ static bool may_resend(const struct request *request, const struct http_result *
 	return is_success(&result->head) && !request->write && !request->stream;
 }
 
+/* Once for each try, when its head has come or can come no more. */
+static void note_answer(struct request *request, int status)
+{
+	if (!request->answered)
+		meter_answer(request->cluster->meter, request->method, status);
+	request->answered = true;
+}
+
+static void send_again(struct request *request, const struct http_result *result)
+{
+	meter_retry(request->cluster->meter, request->method, result->head.status);
+	send_request(request);
+}
+
 static void on_done(void *data, const struct http_result *result)
 {
 	struct request *request = data;
 	struct http_result answer = *result;
+	note_answer(request, result->head.status);
 	if (is_cut_refusal(result))
 		answer.failure = HTTP_NONE;
 	request->http = NULL;
@@ -365,10 +384,10 @@ static void on_done(void *data, const struct http_result *result)
 		succeed(request, &answer);
 	} else if (may_be_healed(request, &answer)) {
 		request->repeated = true;
-		send_request(request);
+		send_again(request, result);
 	} else if (may_resend(request, result)) {
 		request->resent++;
-		send_request(request);
+		send_again(request, result);
 	} else {
 		fail(request, &answer);
 	}
@@ -378,6 +397,7 @@ static void on_done(void *data, const struct http_result *result)
 static void on_head(void *data, const struct http_head *head)
 {
 	struct request *request = data;
+	note_answer(request, head->status);
 	if (request->stream && is_success(head) && request->events.on_head)
 		request->events.on_head(request->data, head);
 }
@@ -399,6 +419,7 @@ static void send_request(struct request *request)
 	static const struct http_events events = {on_head, on_chunk, on_warning, on_done};
 	struct cluster *cluster = request->cluster;
 	refresh_credentials(cluster);
+	request->answered = false;
 	request->generation = auth_generation(cluster->auth);
 	loop_timer_stop(cluster->loop, &request->expiry);
 	char accept[300], content_type[300];

@@ -3,6 +3,8 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "ops/health.h"
+#include "ops/metrics.h"
+#include "ops/process.h"
 #include "ops/status.h"
 
 ALLOC_TYPE(pages_type, "pages");
@@ -12,8 +14,8 @@ ALLOC_TYPE(pages_type, "pages");
 #define PATIENCE 10
 
 static const struct server_page table[] = {
-    {"/healthz", true, health_live}, {"/livez", true, health_live}, {"/readyz", false, health_ready},
-    {"/status", false, status_page}, {NULL, false, NULL},
+    {"/healthz", true, health_live}, {"/livez", true, health_live},     {"/readyz", false, health_ready},
+    {"/status", false, status_page}, {"/metrics", false, metrics_page}, {NULL, false, NULL},
 };
 
 struct pages *pages_new(struct loop *loop, struct host *host, const char *address, double time_limit, struct err *err)
@@ -22,6 +24,7 @@ struct pages *pages_new(struct loop *loop, struct host *host, const char *addres
 	pages->loop = loop;
 	pages->host = host;
 	pages->patience = PATIENCE + time_limit;
+	pages->process = process_new(host_metrics(host));
 	pages->server = server_new(loop, address, table, pages, err);
 	if (!pages->server) {
 		pages_free(pages);
@@ -39,5 +42,6 @@ void pages_free(struct pages *pages)
 		return;
 	if (pages->server)
 		server_free(pages->server);
+	process_free(pages->process);
 	alloc_object_free(&pages_type, pages);
 }

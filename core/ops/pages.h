@@ -9,6 +9,7 @@ struct pages { /* what a page sees */
 	struct loop *loop;
 	struct host *host;
 	double patience; /* seconds that the loop may be busy with one thing before the program counts as stuck */
+	struct process *process; /* its metrics */
 	struct server *server;
 };
 

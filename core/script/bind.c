@@ -104,19 +104,40 @@ bool bind_err_read(lua_State *L, int index, struct err *out)
 
 /* --- options --- */
 
-/* Ends with ": "; "" where the script is in no frame. What of the host's own Lua lies between is none of its author's
- * business, and a tail call there leaves no frame to count. */
+/* The script's innermost frame. What of the host's own Lua lies between is none of its author's business, and a tail
+ * call there leaves no frame to count. */
+static bool find_frame(lua_State *L, lua_Debug *frame)
+{
+	for (int level = 1; lua_getstack(L, level, frame); level++) {
+		lua_getinfo(L, "Sl", frame);
+		if (frame->currentline > 0 && strncmp(frame->source, "=perilune.", 10) != 0)
+			return true;
+	}
+	return false;
+}
+
+/* Ends with ": "; "" where the script is in no frame. */
 static void push_place(lua_State *L)
 {
 	lua_Debug frame;
-	for (int level = 1; lua_getstack(L, level, &frame); level++) {
-		lua_getinfo(L, "Sl", &frame);
-		if (frame.currentline > 0 && strncmp(frame.source, "=perilune.", 10) != 0) {
-			lua_pushfstring(L, "%s:%d: ", frame.short_src, frame.currentline);
-			return;
-		}
+	if (find_frame(L, &frame))
+		lua_pushfstring(L, "%s:%d: ", frame.short_src, frame.currentline);
+	else
+		lua_pushliteral(L, "");
+}
+
+void bind_place(lua_State *L, struct buf *out)
+{
+	lua_Debug frame;
+	if (!find_frame(L, &frame)) {
+		buf_append_char(out, '?');
+		return;
 	}
-	lua_pushliteral(L, "");
+	const char *folder = script_of(L)->folder, *file = frame.source + (*frame.source == '@');
+	size_t length = folder ? strlen(folder) : 0;
+	if (length && !strncmp(file, folder, length) && file[length] == '/')
+		file += length + 1;
+	buf_append_format(out, "%s:%d", file, frame.currentline);
 }
 
 int bind_misuse(lua_State *L, const char *format, ...)

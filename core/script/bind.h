@@ -49,6 +49,10 @@ void bind_informer_push(lua_State *L, struct script_factory *factory, int option
 /* Raises an error of misuse at the script's own line, whatever of the host's Lua called. Never returns. */
 int bind_misuse(lua_State *L, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Appends where the script is, "init.lua:12": its file as seen from the script's folder; "?" where it is in no frame.
+ */
+void bind_place(lua_State *L, struct buf *out);
+
 /* Argument checking with errors that name the option. Tables of options are closed: an unknown name is an error with
  * the nearest known one. They are read raw. index is positive. */
 void bind_check_options(lua_State *L, int index, const char *what, const char *const *known);

@@ -75,6 +75,16 @@ static int give_back(lua_State *L, const struct consumer_options *options, const
 	return bind_misuse(L, "add_event_handler: fields: %s", err->message);
 }
 
+static struct consumer *add_consumer(lua_State *L, const struct consumer_options *options)
+{
+	struct buf place;
+	buf_init(&place, 0);
+	bind_place(L, &place);
+	struct consumer *consumer = consumer_new(options, buf_text(&place));
+	buf_fini(&place);
+	return consumer;
+}
+
 int bind_handler_add(lua_State *L)
 {
 	static const char *const known[] = {"add",    "update", "delete",      "filter",
@@ -101,7 +111,7 @@ int bind_handler_add(lua_State *L)
 	options.filter = new_filter(L);
 	if (fields && !(options.fields = fields_new(fields, count, &err)))
 		return give_back(L, &options, &err);
-	registration->id = consumer_id(consumer_new(&options));
+	registration->id = consumer_id(add_consumer(L, &options));
 	script_open_ready(registration->script);
 	return 1;
 }

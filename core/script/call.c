@@ -73,6 +73,7 @@ int call_plain(struct state *state, call_fn fn, void *data, struct err *err)
 		result = fail(state, status, err);
 	lua_settop(state->L, 0);
 	bool refused = state->killed == KILL_MEMORY || status == LUA_ERRMEM;
+	state->stops[state->killed]++;
 	state->killed = KILL_NONE;
 	settle_memory(state, refused);
 	if (state->scratch.capacity > KEPT_SCRATCH)

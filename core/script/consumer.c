@@ -8,6 +8,8 @@
 #include "script/bind.h"
 #include "script/call.h"
 #include "script/hook.h"
+#include "script/host_private.h"
+#include "script/tally.h"
 
 ALLOC_TYPE(consumer_type, "consumer");
 
@@ -21,10 +23,13 @@ struct consumer {
 	struct script *script;
 	struct listener *listener;
 	struct filter *filter; /* over options.filter; NULL for none */
+	char *place;
+	struct tally_handler tally;
 	struct loop_job job;
 	struct task *task; /* the running call when it waits */
 	struct notification current;
-	bool calling; /* from the pop until the call has ended; current is valid exactly then */
+	double called_at; /* clock_now's scale */
+	bool calling;     /* from the pop until the call has ended; current is valid exactly then */
 	bool opened, stopped, removed, freeing;
 };
 
@@ -61,13 +66,21 @@ static void free_later(void *data)
 	consumer_free(data);
 }
 
+static void note_end(struct consumer *consumer, const struct err *err)
+{
+	enum notification_type type = consumer->current.type;
+	tally_handler_called(&consumer->tally, type, clock_now() - consumer->called_at, err != NULL);
+	if (err)
+		script_log_error(consumer->script, err, function_names[type], consumer->options.informer,
+				 consumer->current.object);
+}
+
 static void on_call_end(void *data, const struct err *err)
 {
 	struct consumer *consumer = data;
 	bool waited = consumer->task != NULL;
-	if (err && !is_being_freed(consumer))
-		script_log_error(consumer->script, err, function_names[consumer->current.type],
-				 consumer->options.informer, consumer->current.object);
+	if (!is_being_freed(consumer))
+		note_end(consumer, err);
 	finish(consumer);
 	script_call_ended(consumer->script);
 	if (is_being_freed(consumer))
@@ -127,6 +140,7 @@ static void call(struct consumer *consumer)
 		return;
 	}
 	consumer->script->tasks++;
+	consumer->called_at = clock_now();
 	struct task_options options = {.push = push_call, .on_end = on_call_end, .data = consumer};
 	consumer->task = task_start(consumer->script->state, &options);
 }
@@ -151,14 +165,26 @@ static void on_ready(void *data)
 		loop_post(consumer->script->loop, &consumer->job);
 }
 
-struct consumer *consumer_new(const struct consumer_options *options)
+static void begin_tally(struct consumer *consumer)
+{
+	const struct consumer_options *options = &consumer->options;
+	const char *const texts[] = {consumer->script->name, informer_label(options->informer), consumer->place};
+	bool has_function[3];
+	for (int type = 0; type < 3; type++)
+		has_function[type] = options->functions[type] != LUA_NOREF;
+	tally_handler_init(&consumer->tally, host_tally(consumer->script->host), texts, has_function);
+}
+
+struct consumer *consumer_new(const struct consumer_options *options, const char *place)
 {
 	static unsigned last_id;
 	struct consumer *consumer = alloc_object(&consumer_type, sizeof(*consumer));
 	consumer->id = ++last_id;
 	consumer->options = *options;
 	consumer->script = options->factory->script;
+	consumer->place = alloc_string(place);
 	consumer->script->registered++;
+	begin_tally(consumer);
 	loop_job_init(&consumer->job, on_turn, consumer);
 	struct listener_options listen = {
 	    .every_event = options->every_event, .resync = options->resync, .on_ready = on_ready, .data = consumer};
@@ -184,6 +210,8 @@ void consumer_free(struct consumer *consumer)
 	loop_job_cancel(&consumer->job);
 	list_remove(&consumer->node);
 	listener_free(consumer->listener);
+	tally_handler_fini(&consumer->tally);
+	alloc_free(consumer->place);
 	call_plain(consumer->script->state, release_functions, consumer, NULL);
 	filter_free(consumer->filter);
 	hook_free(consumer->options.filter);
@@ -235,6 +263,11 @@ void consumer_open(struct consumer *consumer)
 void consumer_stop(struct consumer *consumer)
 {
 	consumer->stopped = true;
+}
+
+const char *consumer_place(const struct consumer *consumer)
+{
+	return consumer->place;
 }
 
 bool consumer_has_synced(const struct consumer *consumer)

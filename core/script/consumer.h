@@ -18,7 +18,8 @@ struct consumer_options {
 	bool every_event;
 };
 
-struct consumer *consumer_new(const struct consumer_options *options);
+/* place: where the script adds it, "init.lua:12"; borrowed for the call. */
+struct consumer *consumer_new(const struct consumer_options *options, const char *place);
 /* Cancels its running call. The script's end calls it, and consumer_remove. */
 void consumer_free(struct consumer *consumer);
 void consumer_remove(struct consumer *consumer); /* no new calls; freed when the running one has ended */
@@ -31,6 +32,7 @@ struct script_factory *consumer_factory(const struct consumer *consumer);
 struct informer *consumer_informer(const struct consumer *consumer);
 void consumer_open(struct consumer *consumer); /* again: nothing */
 void consumer_stop(struct consumer *consumer); /* no new calls; the running one goes on */
+const char *consumer_place(const struct consumer *consumer);
 bool consumer_has_synced(const struct consumer *consumer);
 size_t consumer_depth(const struct consumer *consumer);
 double consumer_age(const struct consumer *consumer);

@@ -123,6 +123,8 @@ static void append_handlers(const struct script *script, struct buf *out)
 	LIST_EACH (&script->consumers, node) {
 		const struct consumer *consumer = consumer_of_node(node);
 		buf_append_text(out, out->data[out->length - 1] == '[' ? "{" : ",{");
+		append_string(out, "handler", consumer_place(consumer));
+		buf_append_text(out, ",");
 		append_string(out, "informer", informer_label(consumer_informer(consumer)));
 		buf_append_format(out, ",\"synced\":%s,\"depth\":%zu,\"oldestSeconds\":%.3f}",
 				  consumer_has_synced(consumer) ? "true" : "false", consumer_depth(consumer),

@@ -5,9 +5,11 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "cache/census.h"
 #include "kube/cluster.h"
 #include "net/loop.h"
 #include "script/script.h"
+#include "script/tally.h"
 
 ALLOC_TYPE(host_type, "host");
 
@@ -18,6 +20,9 @@ struct host {
 	struct loop *loop;
 	struct cluster *cluster;
 	struct pool *pool;
+	struct metric_registry *metrics;
+	struct census *census;
+	struct tally *tally;
 	struct list scripts;
 	struct barrier *barrier; /* from host_start on */
 	struct loop_timer grace;
@@ -44,6 +49,16 @@ struct cluster *host_cluster(const struct host *host)
 struct pool *host_pool(struct host *host)
 {
 	return host->pool;
+}
+
+struct metric_registry *host_metrics(struct host *host)
+{
+	return host->metrics;
+}
+
+struct tally *host_tally(const struct host *host)
+{
+	return host->tally;
 }
 
 bool host_is_ready(const struct host *host)
@@ -197,6 +212,10 @@ struct host *host_new(struct loop *loop, const struct host_options *options, str
 	host->cluster = cluster;
 	cluster->dry_run = options->dry_run;
 	host->pool = pool_new(cluster);
+	host->metrics = metric_registry_new();
+	host->census = census_new(host->metrics, host->pool);
+	host->tally = tally_new(host->metrics, host);
+	cluster->meter = meter_new(host->metrics, cluster->config->server);
 	list_init(&host->scripts);
 	loop_timer_init(&host->grace, on_grace_over, host);
 	loop_job_init(&host->settle, on_settle, host);
@@ -214,7 +233,10 @@ void host_free(struct host *host)
 	if (host->barrier)
 		barrier_free(host->barrier);
 	loop_job_cancel(&host->settle);
+	tally_free(host->tally);
+	census_free(host->census);
 	pool_free(host->pool);
 	cluster_free(host->cluster);
+	metric_registry_free(host->metrics);
 	alloc_object_free(&host_type, host);
 }

@@ -6,6 +6,7 @@
 #ifndef PERILUNE_SCRIPT_HOST_H
 #define PERILUNE_SCRIPT_HOST_H
 
+#include "base/metric.h"
 #include "cache/barrier.h"
 #include "cache/factory.h"
 #include "kube/config.h"
@@ -48,6 +49,7 @@ int host_exit_code(const struct host *host); /* after the loop has stopped */
 
 bool host_is_ready(const struct host *host); /* the barrier has opened, and no shutdown has begun */
 struct pool *host_pool(struct host *host);
+struct metric_registry *host_metrics(struct host *host); /* of all that the host does; for the page, and to add to */
 
 /* Appended to out. For check: what each script registers, a line each. */
 void host_describe(struct host *host, struct buf *out);

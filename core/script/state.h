@@ -50,6 +50,7 @@ struct state {
 	volatile sig_atomic_t killed; /* enum state_kill: the present entry is being stopped */
 	char killed_at[128];          /* file:line where the first stop for time hit */
 
+	unsigned long stops[3]; /* entries into it, by how they were stopped: enum state_kill */
 	bool full_library;
 	bool dead; /* could not be brought below its soft limit again: no more entries */
 };
