@@ -12,6 +12,10 @@
 static clock_fn replaced_now, replaced_wall;
 static void *replaced_data;
 
+static bool stopped;
+static double stopped_now, stopped_wall;
+static double ahead; /* of the system's clock: what was moved while it stood still */
+
 static double read_clock(clockid_t id)
 {
 	struct timespec time;
@@ -20,13 +24,20 @@ static double read_clock(clockid_t id)
 }
 
 /* CLOCK_BOOTTIME and not CLOCK_MONOTONIC: a lease runs out, and a watch dies, while this machine is suspended too. */
+static double running_now(void)
+{
+	return replaced_now ? replaced_now(replaced_data) : ahead + read_clock(CLOCK_BOOTTIME);
+}
+
 double clock_now(void)
 {
-	return replaced_now ? replaced_now(replaced_data) : read_clock(CLOCK_BOOTTIME);
+	return stopped ? stopped_now : running_now();
 }
 
 double clock_wall(void)
 {
+	if (stopped)
+		return stopped_wall;
 	return replaced_wall ? replaced_wall(replaced_data) : read_clock(CLOCK_REALTIME);
 }
 
@@ -35,6 +46,37 @@ void clock_replace(clock_fn now, clock_fn wall, void *data)
 	replaced_now = now;
 	replaced_wall = wall;
 	replaced_data = data;
+}
+
+void clock_stop(void)
+{
+	stopped_now = clock_now();
+	stopped_wall = clock_wall();
+	stopped = true;
+}
+
+void clock_set(double now)
+{
+	stopped_wall += now - stopped_now;
+	stopped_now = now;
+}
+
+void clock_go(void)
+{
+	if (!stopped)
+		return;
+	stopped = false;
+	ahead += stopped_now - running_now();
+}
+
+bool clock_is_stopped(void)
+{
+	return stopped;
+}
+
+double clock_real(void)
+{
+	return read_clock(CLOCK_MONOTONIC);
 }
 
 char *clock_format(double wall, char *out, size_t size)

@@ -219,6 +219,24 @@ static bool is_at_rest(const struct request *request)
 	return request->asleep && request->step == ANSWERED && request->taken == request->out.length;
 }
 
+size_t exchange_count(const struct exchange *exchange)
+{
+	size_t count = 0;
+	LIST_EACH (&exchange->requests, node)
+		count++;
+	return count;
+}
+
+bool exchange_is_at_rest(const struct exchange *exchange, int client_port, bool headed, size_t sent)
+{
+	LIST_EACH (&exchange->requests, node) {
+		const struct request *request = LIST_ENTRY(node, struct request, node);
+		if (request->client_port == client_port && !request->completed)
+			return is_at_rest(request) && (request->step == ANSWERED) == headed && request->sent == sent;
+	}
+	return false;
+}
+
 bool exchange_is_idle(const struct exchange *exchange)
 {
 	LIST_EACH (&exchange->requests, node)

@@ -57,6 +57,13 @@ int exchange_port(const struct exchange *exchange);
  * done: they wait for time, or for nothing. */
 bool exchange_is_idle(const struct exchange *exchange);
 
+/* For whoever sees the client's side too, and wants to know whether anything is still on its way between the two. The
+ * count is of requests that have a head and are not gone; at_rest: the one from the client's port waits for its owner,
+ * for time, or for nothing, as said above, and of its answer the head, and just so many bytes of the body, have left.
+ */
+size_t exchange_count(const struct exchange *exchange);
+bool exchange_is_at_rest(const struct exchange *exchange, int client_port, bool headed, size_t sent);
+
 /* A request is answered or opened once. headers: "Name: value", ended by NULL. All is copied. Harmless when the
  * client has gone. */
 void exchange_answer(struct exchange_request *request, int status, const char *const *headers, const char *body,

@@ -20,6 +20,7 @@ struct request {
 	struct list ready; /* in exchange->incoming or exchange->gone */
 	struct MHD_Connection *connection;
 	int fd;
+	int client_port;
 	enum step step;
 	bool told;      /* on_request has been called */
 	bool completed; /* libmicrohttpd has let go of it: connection and fd mean nothing any more */

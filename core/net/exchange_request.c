@@ -115,6 +115,16 @@ static void on_slow(void *data)
 	wake(data);
 }
 
+static int port_of_client(int fd)
+{
+	struct sockaddr_storage address;
+	socklen_t length = sizeof(address);
+	if (getpeername(fd, (struct sockaddr *)&address, &length))
+		return 0;
+	/* The port stands at the same place in both families. */
+	return ntohs(((struct sockaddr_in *)&address)->sin_port);
+}
+
 struct request *exchange_request_new(struct exchange *exchange, struct MHD_Connection *connection, const char *method,
 				     const char *path)
 {
@@ -122,6 +132,7 @@ struct request *exchange_request_new(struct exchange *exchange, struct MHD_Conne
 	request->exchange = exchange;
 	request->connection = connection;
 	request->fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+	request->client_port = port_of_client(request->fd);
 	request->public.method = alloc_string(method);
 	request->public.path = alloc_string(path);
 	buf_init(&request->public.body, exchange->options.body_limit);

@@ -50,6 +50,27 @@ double http_silence(const struct http *http)
 	return clock_now() - http->last_byte_at;
 }
 
+struct visit {
+	void (*fn)(void *data, const struct http_progress *progress);
+	void *data;
+};
+
+static void visit_transfer(void *data, struct mux_transfer *transfer)
+{
+	const struct visit *visit = data;
+	const struct http *http = LIST_ENTRY(transfer, struct http, transfer);
+	struct http_progress progress = {
+	    .local_port = http->attempt.local_port, .headed = http->head_complete, .received = http->attempt.received};
+	curl_easy_getinfo(transfer->easy, CURLINFO_EFFECTIVE_URL, &progress.url);
+	visit->fn(visit->data, &progress);
+}
+
+void http_each(const struct mux *mux, void (*fn)(void *data, const struct http_progress *progress), void *data)
+{
+	struct visit visit = {fn, data};
+	mux_each(mux, visit_transfer, &visit);
+}
+
 static void tell_warnings(struct http *http)
 {
 	if (!http->events.on_warning)

@@ -83,4 +83,14 @@ struct http *http_start(struct mux *mux, const struct http_request *request, con
 void http_cancel(struct http *http); /* no event is called after it; returns at once, also during a name look-up */
 double http_silence(const struct http *http); /* seconds since the last byte of the answer came (or since the start) */
 
+/* How far a request has come. */
+struct http_progress {
+	const char *url; /* borrowed for the call */
+	int local_port;  /* of its connection, or of the last one that its attempt had; 0 before */
+	bool headed;     /* the answer's head has come, on this attempt */
+	size_t received; /* bytes of the answer's body, on this attempt */
+};
+/* Of each request under way in mux. fn starts and cancels none. */
+void http_each(const struct mux *mux, void (*fn)(void *data, const struct http_progress *progress), void *data);
+
 #endif

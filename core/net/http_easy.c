@@ -32,6 +32,7 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *data)
 	struct http *http = data;
 	size_t length = size * count;
 	http->last_byte_at = clock_now();
+	http->attempt.received += length;
 	if (buf_append(&http->body, bytes, length)) {
 		http->failure = HTTP_TOO_LARGE;
 		snprintf(http->message, sizeof(http->message), "the answer is larger than %zu bytes", http->limit);

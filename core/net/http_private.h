@@ -19,6 +19,7 @@ struct http_attempt {
 	bool connected;
 	char local_ip[64]; /* with local_port: the connection, as sibling requests see it; set when connected */
 	int local_port;    /* 0: not known */
+	size_t received;   /* of the answer's body */
 	long stream;       /* the HTTP/2 stream, 0 for none */
 	bool sent;         /* some of it may have reached the server */
 	bool refused;      /* and the server said that it did not process it */

@@ -20,6 +20,7 @@ ALLOC_TYPE(loop_type, "loop");
 /* libev's own default for a wait without timers; a bound keeps the arithmetic of far timers finite. */
 #define LONGEST_WAIT 59.743
 #define LEAST_WAIT 1e-5 /* less is none */
+#define STOPPED_WAIT 0.1
 
 struct deferred {
 	loop_fn free_fn;
@@ -52,6 +53,8 @@ struct loop {
 	size_t deferred_count, deferred_capacity;
 	struct signal_row *signals[NSIG];
 	bool stopped;
+	loop_fn on_turn;
+	void *on_turn_data;
 	_Atomic double turned_at;
 	_Atomic double busy_since; /* 0 while it waits */
 
@@ -199,14 +202,39 @@ struct ev_loop *loop_ev(struct loop *loop)
 	return loop->ev;
 }
 
+/* A timer that is started while timers run is due in the next round at the earliest. So each round's time is later than
+ * the one before, if only by the least that a double can tell, even where the clock is replaced and stands still. */
+static double next_time(const struct loop *loop)
+{
+	double now = clock_now(), last = loop->timers_now;
+	return now <= last && last < now + LEAST_WAIT ? nextafter(last, INFINITY) : now;
+}
+
+double loop_next_timer(const struct loop *loop)
+{
+	struct heap_node *first = heap_first(&loop->timers);
+	return first ? first->at : INFINITY;
+}
+
+bool loop_is_at_rest(const struct loop *loop)
+{
+	return list_is_empty(&loop->jobs) && loop_next_timer(loop) > next_time(loop);
+}
+
+void loop_on_turn(struct loop *loop, loop_fn fn, void *data)
+{
+	loop->on_turn = fn;
+	loop->on_turn_data = data;
+}
+
+/* While the clock stands still no timer becomes due by waiting. */
 static double time_to_wait(struct loop *loop, double max_wait)
 {
 	if (!list_is_empty(&loop->jobs))
 		return 0;
-	struct heap_node *first = heap_first(&loop->timers);
-	if (first)
-		max_wait = fmin(max_wait, first->at - clock_now());
-	return fmax(max_wait, 0);
+	if (clock_is_stopped())
+		return loop_is_at_rest(loop) ? fmin(max_wait, STOPPED_WAIT) : 0;
+	return fmax(fmin(max_wait, loop_next_timer(loop) - clock_now()), 0);
 }
 
 static void poll_events(struct loop *loop, double wait)
@@ -222,14 +250,6 @@ static void poll_events(struct loop *loop, double wait)
 	atomic_store(&loop->busy_since, 0);
 	ev_run(loop->ev, EVRUN_ONCE);
 	ev_timer_stop(loop->ev, &loop->wait);
-}
-
-/* A timer that is started while timers run is due in the next round at the earliest. So each round's time is later than
- * the one before, if only by the least that a double can tell, even where the clock is replaced and stands still. */
-static double next_time(const struct loop *loop)
-{
-	double now = clock_now(), last = loop->timers_now;
-	return now <= last && last < now + LEAST_WAIT ? nextafter(last, INFINITY) : now;
 }
 
 static void run_timers(struct loop *loop)
@@ -268,6 +288,8 @@ void loop_turn(struct loop *loop, double max_wait)
 		poll_events(loop, 0);
 		run_round(loop);
 	}
+	if (loop->on_turn)
+		loop->on_turn(loop->on_turn_data);
 }
 
 void loop_run(struct loop *loop)

@@ -53,6 +53,13 @@ void loop_timer_start(struct loop *loop, struct loop_timer *timer,
 void loop_timer_stop(struct loop *loop, struct loop_timer *timer);
 bool loop_timer_active(const struct loop_timer *timer);
 
+/* No job waits and no timer is due: but for what comes from outside, nothing happens before loop_next_timer. */
+bool loop_is_at_rest(const struct loop *loop);
+double loop_next_timer(const struct loop *loop); /* on clock_now's scale; INFINITY: there is none */
+/* fn is called at the end of each turn, where it may post jobs; NULL: no more. While the clock stands still
+ * (clock_stop) there is a turn at least every tenth of a real second. */
+void loop_on_turn(struct loop *loop, loop_fn fn, void *data);
+
 /* Frees later, at the end of the present round: for an object that may still be on the stack of a callback. */
 void loop_free_later(struct loop *loop, loop_fn free_fn, void *object);
 

@@ -263,6 +263,13 @@ void mux_retire(struct mux *mux)
 		free_when_unused(pool);
 }
 
+void mux_each(const struct mux *mux, void (*fn)(void *data, struct mux_transfer *transfer), void *data)
+{
+	LIST_EACH (&mux->pools, pool_node)
+		LIST_EACH (&LIST_ENTRY(pool_node, struct mux_pool, node)->transfers, node)
+			fn(data, LIST_ENTRY(node, struct mux_transfer, node));
+}
+
 unsigned mux_running(const struct mux *mux)
 {
 	unsigned running = 0;

@@ -32,6 +32,8 @@ void mux_remove(struct mux_transfer *transfer);    /* harmless when it is in no 
 void mux_connected(struct mux_transfer *transfer); /* it has its connection; callable in a callback of libcurl */
 void mux_unshared(struct mux_transfer *transfer);  /* its origin speaks no HTTP/2; callable there too */
 
+void mux_each(const struct mux *mux, void (*fn)(void *data, struct mux_transfer *transfer), void *data);
+
 /* The transfers that share connections with this one, itself included: a list of mux_transfer.node. */
 struct list *mux_siblings(const struct mux_transfer *transfer);
 

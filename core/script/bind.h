@@ -23,6 +23,9 @@ void bind_factory_open(lua_State *L);
 /* Each wait_for_cache_sync under way, of factory or of all (NULL), returns with what there is. */
 void bind_factory_end_waits(struct script *script, const struct script_factory *factory);
 void bind_event_open(lua_State *L);
+void bind_testing_open(lua_State *L); /* not of that module: of specs' states, as perilune.testing.core */
+
+void bind_client_push_core(lua_State *L); /* the table of what client.lua is built on */
 
 /* The err table of the API contract; causes: an array slice or .data NULL. Pushes one value. */
 void bind_err_push(lua_State *L, const struct err *err, struct json_slice causes);

@@ -247,11 +247,16 @@ static const luaL_Reg core[] = {{"request", l_request},
 				{"err", l_err},
 				{NULL, NULL}};
 
+void bind_client_push_core(lua_State *L)
+{
+	lua_newtable(L);
+	luaL_register(L, NULL, core);
+}
+
 /* client.lua gets (k8s, core) and adds its functions to k8s. */
 void bind_client_open(lua_State *L)
 {
 	lua_pushvalue(L, -1);
-	lua_newtable(L);
-	luaL_register(L, NULL, core);
+	bind_client_push_core(L);
 	library_run(L, "perilune.client", 2);
 }

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 
 /* glibc 2.36 has the field only under this name. */
@@ -23,14 +24,6 @@ static volatile double deadline;
 static volatile sig_atomic_t ticking, armed;
 static timer_t timer;
 static bool timer_made;
-
-/* The clock that specs replace does not move a real stall, so this reads the system's. */
-static double monotonic(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
 
 /* Rounded up to a microsecond, as a time of 0 would stop the timer. */
 static void set_timer(double seconds)
@@ -76,7 +69,7 @@ static void watch(void)
 	struct state *state = watched;
 	if (!state || deadline == 0)
 		return;
-	double left = deadline - monotonic();
+	double left = deadline - clock_real();
 	if (left > 0) {
 		set_timer(left);
 		return;
@@ -115,7 +108,7 @@ void limit_enter(struct limit *limit, struct state *state)
 	watched = NULL; /* the handler touches nothing until all is set */
 	limit->outer_deadline = deadline;
 	limit->outer_armed = armed;
-	deadline = state->time_limit > 0 ? monotonic() + state->time_limit : 0;
+	deadline = state->time_limit > 0 ? clock_real() + state->time_limit : 0;
 	armed = 0;
 	watched = state;
 	if (deadline > 0 && !ticking)

@@ -33,10 +33,16 @@ struct entry {
 	struct sandbox *sandbox;
 	const char *handler;
 	struct exchange_request *request; /* for "request" */
-	const char *text;                 /* for "apply" */
+	struct json_slice text;           /* .data NULL: none */
+	struct buf *out;                  /* for the text that is returned; or NULL */
 	bool result;
 	struct err *err;
 };
+
+static struct json_slice slice_of(const char *text)
+{
+	return (struct json_slice){text, strlen(text)};
+}
 
 static void push_handler(lua_State *L, const struct entry *entry)
 {
@@ -72,11 +78,15 @@ static int run_plain(lua_State *L, void *data)
 {
 	struct entry *entry = data;
 	push_handler(L, entry);
-	if (entry->text)
-		lua_pushstring(L, entry->text);
-	if (call_function(L, entry->text ? 1 : 0, 1, entry->err))
+	if (entry->text.data)
+		lua_pushlstring(L, entry->text.data, entry->text.length);
+	if (call_function(L, entry->text.data ? 1 : 0, 1, entry->err))
 		return -1;
 	entry->result = lua_toboolean(L, -1);
+	size_t length;
+	const char *text = lua_isstring(L, -1) ? lua_tolstring(L, -1, &length) : NULL;
+	if (entry->out && text)
+		buf_append(entry->out, text, length);
 	return 0;
 }
 
@@ -124,7 +134,7 @@ static int make_server(lua_State *L, void *data)
 	if (call_function(L, 1, 1, entry->err))
 		return -1;
 	bind_sandbox_push_io(L, &entry->sandbox->alarm);
-	lua_pushstring(L, entry->text);
+	lua_pushlstring(L, entry->text.data, entry->text.length);
 	if (call_function(L, 2, 1, entry->err))
 		return -1;
 	entry->sandbox->handlers = luaL_ref(L, LUA_REGISTRYINDEX);
@@ -134,7 +144,7 @@ static int make_server(lua_State *L, void *data)
 static int open_state(struct sandbox *sandbox, struct err *err)
 {
 	struct state_options options = {.name = "sandbox", .full_library = true};
-	struct entry entry = {.sandbox = sandbox, .text = strstr(sandbox->url, "//") + 2, .err = err};
+	struct entry entry = {.sandbox = sandbox, .text = slice_of(strstr(sandbox->url, "//") + 2), .err = err};
 	sandbox->state = state_new(&options, err);
 	return sandbox->state ? call_plain(sandbox->state, make_server, &entry, err) : -1;
 }
@@ -159,7 +169,7 @@ static int open_exchange(struct sandbox *sandbox, struct loop *loop, const char 
 static int apply(struct sandbox *sandbox, const char *const *manifests, struct err *err)
 {
 	for (; manifests && *manifests; manifests++) {
-		struct entry entry = {.sandbox = sandbox, .handler = "apply", .text = *manifests, .err = err};
+		struct entry entry = {.sandbox = sandbox, .handler = "apply", .text = slice_of(*manifests), .err = err};
 		if (call_plain(sandbox->state, run_plain, &entry, err))
 			return err_prefix(err, "--manifests");
 	}
@@ -236,4 +246,15 @@ bool sandbox_is_idle(struct sandbox *sandbox)
 {
 	struct entry entry = {.handler = "is_idle"};
 	return exchange_is_idle(sandbox->exchange) && !enter(sandbox, run_plain, &entry) && entry.result;
+}
+
+struct exchange *sandbox_exchange(struct sandbox *sandbox)
+{
+	return sandbox->exchange;
+}
+
+int sandbox_ask(struct sandbox *sandbox, const char *name, struct json_slice text, struct buf *out, struct err *err)
+{
+	struct entry entry = {.sandbox = sandbox, .handler = name, .text = text, .out = out, .err = err};
+	return call_plain(sandbox->state, run_plain, &entry, err);
 }

@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "net/loop.h"
+#include "json/scan.h"
 
 struct sandbox;
 
@@ -25,5 +26,11 @@ const char *sandbox_kubeconfig(const struct sandbox *sandbox); /* the path of a 
 
 /* No request is under way, all answers have left, and nothing is still to follow from a write. */
 bool sandbox_is_idle(struct sandbox *sandbox);
+
+struct exchange *sandbox_exchange(struct sandbox *sandbox);
+
+/* From inside the process: calls a function of lua/perilune/sandbox/host.lua by its name with a text. The text that it
+ * returns, if any, is appended to out. -1 with err where it raised. */
+int sandbox_ask(struct sandbox *sandbox, const char *name, struct json_slice text, struct buf *out, struct err *err);
 
 #endif

@@ -110,6 +110,7 @@ static int l_set_exit_code(lua_State *L)
 static int load_specs(lua_State *L, void *data)
 {
 	struct source *source = data;
+	bind_testing_open(L);
 	lua_getglobal(L, "require");
 	lua_pushliteral(L, "perilune.specs");
 	if (call_function(L, 1, 1, source->err) < 0)

@@ -3,8 +3,16 @@
 -- require "perilune.specs"(arguments) registers it; the exit code is busted's: 0 when all passed, else 1.
 
 local k8s = require "perilune"
+local make_busted = require "busted.core"
+local scope = require "perilune.testing.scope"
 
 local EXIT = {} -- thrown in place of os.exit, so that the host can end in order
+
+package.loaded["busted.core"] = function()
+	local busted = make_busted()
+	scope.watch(busted)
+	return busted
+end
 
 return function(arguments, set_exit_code)
 	k8s.main(function()

@@ -254,9 +254,10 @@ describe("the sandbox's server", function()
 		end)
 
 		it("says what is wrong with an order", function()
-			assert.has_error(function() server:fault { action = "explode" } end, "fault: no action 'explode'")
-			assert.has_error(function() server:fault { action = "cut", bytes = "3" } end, "fault: bytes must be a number")
-			assert.has_error(function() server:fault { action = "cut", byte = 3 } end, "fault: byte must be a known option")
+			assert.error_matches(function() server:fault { action = "explode" } end, "fault: unknown action 'explode': there are conflict, cut, .*wrong_kind$")
+			assert.has_error(function() server:fault { action = "cut", bytes = "3" } end, "fault: option 'bytes' must be a number, not a string")
+			assert.has_error(function() server:fault { action = "cut", bytes = -1 } end, "fault: option 'bytes' must be a number from 0 on")
+			assert.error_matches(function() server:fault { action = "cut", byte = 3 } end, "fault: unknown option 'byte': there are action, after, bytes, .*")
 		end)
 	end)
 

@@ -10,6 +10,7 @@
 -- cut (bytes), reset, silence, slow (bytes_per_second), garbage, wrong_kind, duplicate, no_end_bookmark, restart.
 local k8s = require "perilune"
 local fail = require "perilune.sandbox.fail"
+local tree = require "perilune.sandbox.tree"
 
 local faults = {}
 faults.__index = faults
@@ -164,15 +165,37 @@ local KNOWN = {
 	bytes = "number", bytes_per_second = "number",
 }
 
---- Orders a fault; an error names what is wrong with it.
-function faults:add(order)
+local LEAST = { after = 0, times = 1, page = 1, code = 400, retry_after = 0, bytes = 0, bytes_per_second = 1 }
+
+local function misspelt(word, known, nearest)
+	local names = tree.keys(known)
+	local meant = nearest and nearest(word, names)
+	return ("'%s'%s"):format(word, meant and (", did you mean '%s'?"):format(meant) or ": there are " .. table.concat(names, ", "))
+end
+
+--- What is wrong with an order, or nil. nearest(word, names), where it is given, finds the name that was meant.
+function faults.problem(order, nearest)
 	for name, value in pairs(order) do
-		if type(value) ~= KNOWN[name] then
-			error(("fault: %s must be a %s"):format(name, KNOWN[name] or "known option"), 2)
+		if not KNOWN[name] then
+			return "unknown option " .. misspelt(tostring(name), KNOWN, nearest)
+		elseif type(value) ~= KNOWN[name] then
+			return ("option '%s' must be a %s, not a %s"):format(name, KNOWN[name], type(value))
+		elseif KNOWN[name] == "number" and not (value >= LEAST[name] and value < math.huge) then
+			return ("option '%s' must be a number from %d on"):format(name, LEAST[name])
 		end
 	end
-	if not ACTIONS[order.action] then
-		error(("fault: no action '%s'"):format(tostring(order.action)), 2)
+	if not order.action then
+		return "action is missing: there are " .. table.concat(tree.keys(ACTIONS), ", ")
+	elseif not ACTIONS[order.action] then
+		return "unknown action " .. misspelt(order.action, ACTIONS, nearest)
+	end
+end
+
+--- Orders a fault; an error names what is wrong with it.
+function faults:add(order)
+	local problem = faults.problem(order)
+	if problem then
+		error("fault: " .. problem, 2)
 	end
 	local fault = { seen = 0, fired = 0, times = order.times or 1, after = order.after or 0 }
 	for name, value in pairs(order) do

@@ -1,10 +1,12 @@
 --- The sandbox inside the program: what core/script/sandbox.c calls. io is bind_sandbox.c's table.
+local k8s = require "perilune"
 local manifests = require "perilune.sandbox.manifests"
+local questions = require "perilune.sandbox.questions"
 local sandbox = require "perilune.sandbox"
 
 return function(io, address)
 	local server = sandbox(io, { address = address })
-	return {
+	local handlers = {
 		request = function(...)
 			return server:handle(...)
 		end,
@@ -18,4 +20,10 @@ return function(io, address)
 			return server:is_idle()
 		end,
 	}
+	for name, answer in pairs(questions) do
+		handlers[name] = function(text)
+			return answer(server, k8s.json.decode(text))
+		end
+	end
+	return handlers
 end

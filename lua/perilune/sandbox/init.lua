@@ -4,7 +4,8 @@
 -- options: address, for /api.
 --
 -- The server's parts: registry (which resources), store (objects and their history), watchers (open streams by storage),
--- clock, faults, requests (what was asked, in order; the latest some thousands).
+-- clock, faults, ordered (those that questions ordered, by number), requests (what was asked, in order; the latest some
+-- thousands).
 local answers = require "perilune.sandbox.answer"
 local clock = require "perilune.sandbox.clock"
 local collector = require "perilune.sandbox.collector"
@@ -78,7 +79,7 @@ return function(io, options)
 	math.randomseed(io.wall() * 1e6 % 2 ^ 31)
 	local server = setmetatable({
 		io = io, address = options.address, clock = clock.new(io), registry = registry.new(), store = store.new(),
-		watchers = {}, faults = faults.new(), requests = {}, pending = 0,
+		watchers = {}, faults = faults.new(), ordered = {}, requests = {}, pending = 0,
 	}, Server)
 	collector.start(server)
 	server.store.on_event = function(event)

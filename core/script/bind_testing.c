@@ -1,0 +1,229 @@
+/* bind_testing: what lua/perilune/testing.lua is built on: one testing cluster, and what is done with it. Specs alone
+ * find it, as `require "perilune.testing.core"`. */
+#include <lauxlib.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/suggest.h"
+#include "kube/status.h"
+#include "script/bind.h"
+#include "script/library.h"
+#include "script/task.h"
+#include "script/testing.h"
+#include "script/value.h"
+
+#define CLUSTER "perilune.testing.cluster"
+
+struct handle {
+	struct testing *testing; /* NULL once closed */
+	struct task *task;       /* which waits for a move */
+	struct buf answer;       /* of the sandbox */
+};
+
+static struct handle *handle_of(lua_State *L)
+{
+	struct handle *handle = luaL_checkudata(L, 1, CLUSTER);
+	if (!handle->testing)
+		bind_misuse(L, "this cluster is closed");
+	return handle;
+}
+
+static int raise_err(lua_State *L, const char *what, const struct err *err)
+{
+	return bind_misuse(L, "%s: %s", what, err->message);
+}
+
+/* --- open and close --- */
+
+/* open(manifests): an array of paths, or nil. */
+static int l_open(lua_State *L)
+{
+	static const char *const options[] = {"manifests", NULL};
+	size_t count;
+	struct err err;
+	bind_check_options(L, 1, "cluster", options);
+	const char *const *manifests = bind_strings_option(L, 1, "manifests", &count);
+	struct handle *handle = lua_newuserdata(L, sizeof(*handle));
+	*handle = (struct handle){.testing = NULL};
+	buf_init(&handle->answer, 0);
+	luaL_getmetatable(L, CLUSTER);
+	lua_setmetatable(L, -2);
+	handle->testing = testing_open(state_of(L)->host, manifests, &err);
+	return handle->testing ? 1 : raise_err(L, "cluster", &err);
+}
+
+static int l_close(lua_State *L)
+{
+	struct handle *handle = luaL_checkudata(L, 1, CLUSTER);
+	struct testing *testing = handle->testing;
+	handle->testing = NULL;
+	buf_fini(&handle->answer);
+	if (testing)
+		testing_close(testing);
+	return 0;
+}
+
+/* --- programs --- */
+
+/* load(cluster, path, { namespace =, settings = { "key=value" } }): the program, for kill. */
+static int l_load(lua_State *L)
+{
+	struct handle *handle = handle_of(L);
+	struct testing_load load = {.path = bind_text(L, 2, "path")};
+	size_t count;
+	struct err err;
+	luaL_checktype(L, 3, LUA_TTABLE);
+	load.namespace = bind_string_option(L, 3, "namespace");
+	load.settings = bind_strings_option(L, 3, "settings", &count);
+	struct testing_program *program = testing_load(handle->testing, &load, &err);
+	if (!program)
+		return raise_err(L, "cluster:load", &err);
+	lua_pushlightuserdata(L, program);
+	return 1;
+}
+
+/* kill(cluster, program): once. */
+static int l_kill(lua_State *L)
+{
+	handle_of(L);
+	testing_kill(lua_touserdata(L, 2));
+	return 0;
+}
+
+/* --- moving --- */
+
+static int push_moved(lua_State *L, void *data)
+{
+	const struct err *err = data;
+	if (!err)
+		return 0;
+	lua_pushstring(L, err->message);
+	return 1;
+}
+
+static void on_moved(void *data, const struct err *err)
+{
+	struct handle *handle = data;
+	struct task *task = handle->task;
+	handle->task = NULL;
+	task_wake(task, push_moved, (void *)err);
+}
+
+static void forget_move(void *data)
+{
+	struct handle *handle = data;
+	handle->task = NULL;
+	if (handle->testing)
+		testing_forget_move(handle->testing);
+}
+
+/* move(cluster, what, seconds, patience): nothing, or why it did not come to its end. */
+static int l_move(lua_State *L)
+{
+	struct handle *handle = handle_of(L);
+	const char *what = luaL_checkstring(L, 2);
+	double seconds = luaL_checknumber(L, 3), patience = luaL_checknumber(L, 4);
+	if (testing_is_moving(handle->testing))
+		return bind_misuse(L, "%s: another coroutine moves this cluster's time already", what);
+	struct task *task = task_current(L, what);
+	handle->task = task;
+	testing_move(handle->testing, seconds, patience, on_moved, handle);
+	return task_wait(L, task, forget_move, handle);
+}
+
+/* --- the sandbox --- */
+
+static void encode(lua_State *L, int index, struct buf *out)
+{
+	struct err err;
+	buf_reset(out);
+	if (value_encode(L, index, out, &err))
+		bind_misuse(L, "this can't be sent: %s", err.message);
+}
+
+static struct json_slice slice_of(const struct buf *buf)
+{
+	return (struct json_slice){buf->data, buf->length};
+}
+
+/* Left in handle->answer. */
+static void ask(lua_State *L, struct handle *handle, const char *name, int index)
+{
+	struct buf *question = &state_of(L)->scratch;
+	struct err err;
+	encode(L, index, question);
+	buf_reset(&handle->answer);
+	if (testing_ask(handle->testing, name, slice_of(question), &handle->answer, &err))
+		bind_misuse(L, "%s", err.message);
+}
+
+/* ask(cluster, name, value): what the function of sandbox/host.lua returned, decoded. */
+static int l_ask(lua_State *L)
+{
+	struct handle *handle = handle_of(L);
+	ask(L, handle, luaL_checkstring(L, 2), 3);
+	if (!handle->answer.length)
+		return 0;
+	value_push(L, slice_of(&handle->answer));
+	return 1;
+}
+
+/* request(cluster, call): one API call, as client.lua's core.request takes it; value, or nil and err. The answer begins
+ * with its status. */
+static int l_request(lua_State *L)
+{
+	struct handle *handle = handle_of(L);
+	struct buf *answer = &handle->answer;
+	ask(L, handle, "call", 2);
+	int status = atoi(buf_text(answer));
+	buf_consume(answer, strcspn(buf_text(answer), "{"));
+	if (status < 300) {
+		value_push(L, slice_of(answer));
+		return 1;
+	}
+	struct http_result result = {.head = {.status = status, .retry_after = -1}, .body = answer};
+	struct err err;
+	status_of_result(&result, true, &err);
+	lua_pushnil(L);
+	bind_err_push(L, &err, status_causes(slice_of(answer)));
+	return 2;
+}
+
+/* --- the rest --- */
+
+/* client(functions, core) fills functions with the API calls. */
+static int l_client(lua_State *L)
+{
+	lua_settop(L, 2);
+	library_run(L, "perilune.client", 2);
+	return 0;
+}
+
+/* nearest(word, names): the name that was meant, or nil. */
+static int l_nearest(lua_State *L)
+{
+	struct suggest suggest;
+	suggest_init(&suggest, luaL_checkstring(L, 1));
+	luaL_checktype(L, 2, LUA_TTABLE);
+	for (size_t i = 1; i <= lua_objlen(L, 2); i++) {
+		lua_rawgeti(L, 2, (int)i);
+		suggest_offer(&suggest, luaL_checkstring(L, -1)); /* the table keeps it alive */
+		lua_pop(L, 1);
+	}
+	lua_pushstring(L, suggest.best);
+	return 1;
+}
+
+static const luaL_Reg functions[] = {
+    {"open", l_open}, {"close", l_close},     {"load", l_load},     {"kill", l_kill},       {"move", l_move},
+    {"ask", l_ask},   {"request", l_request}, {"client", l_client}, {"nearest", l_nearest}, {NULL, NULL}};
+
+void bind_testing_open(lua_State *L)
+{
+	bind_type(L, CLUSTER, "a testing cluster", (const luaL_Reg[]){{NULL, NULL}}, l_close, NULL);
+	lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
+	bind_client_push_core(L);
+	luaL_register(L, NULL, functions);
+	lua_setfield(L, -2, "perilune.testing.core");
+	lua_pop(L, 1);
+}

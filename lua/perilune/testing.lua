@@ -1,0 +1,218 @@
+--- testing: what specs use: an in-memory API server, programs that run against it, and a time that only the spec moves.
+--
+--   local cluster = require("perilune.testing").cluster()
+--   cluster:load "examples/label-sync"
+--   cluster:create(object)
+--   cluster:settle()
+--
+-- While a cluster is open the clock of the process stands still. One that is not closed is closed at the end of the test
+-- that opened it, or of the describe or file where it was opened outside of a test.
+local k8s = require "perilune"
+
+local found, core = pcall(require, "perilune.testing.core")
+if not found then
+	error("perilune.testing is for specs: run them with `perilune test`", 2)
+end
+
+local faults = require "perilune.sandbox.faults"
+local scope = require "perilune.testing.scope"
+
+local PATIENCE = 30 -- real seconds
+
+local testing = {}
+
+-- --- programs ---
+
+local Program = {}
+Program.__index = Program
+
+--- Ends it at once, as a killed process ends. Harmless again.
+function Program:kill()
+	if self.handle and self.cluster.handle then
+		core.kill(self.cluster.handle, self.handle)
+	end
+	self.handle = nil
+end
+
+-- --- faults ---
+
+local Fault = {}
+
+function Fault.__index(fault, name)
+	if name == "fired" then
+		return core.ask(fault.cluster.handle, "fired", fault.number)
+	end
+	return Fault[name]
+end
+
+--- It does not happen any more.
+function Fault:remove()
+	core.ask(self.cluster.handle, "remove_fault", self.number)
+end
+
+-- --- the cluster ---
+
+local Cluster = {}
+
+local function names_of(cluster)
+	local names = {}
+	for _, functions in ipairs { Cluster, cluster } do
+		for name in pairs(functions) do
+			names[#names + 1] = name
+		end
+	end
+	return names
+end
+
+function Cluster.__index(cluster, name)
+	if Cluster[name] then
+		return Cluster[name]
+	end
+	local meant = core.nearest(tostring(name), names_of(cluster))
+	core.misuse(("a testing cluster has no '%s'%s"):format(tostring(name), meant and (", did you mean '%s'?"):format(meant) or ""))
+end
+
+local function check_self(self, name)
+	if getmetatable(self) ~= Cluster then
+		core.misuse(("this is a method of a cluster: call it with a colon, such as cluster:%s()"):format(name))
+	end
+end
+
+-- client.lua's errors say what the spec called.
+local function renamed(text)
+	return (text:gsub("^k8s%.", "cluster:"))
+end
+
+-- The API calls, made past the wire and past all faults.
+local function add_calls(cluster)
+	local calls = setmetatable({}, { __index = k8s })
+	core.client(calls, setmetatable({
+		request = function(call)
+			return core.request(cluster.handle, call)
+		end,
+		check_options = function(options, what, known)
+			core.check_options(options, renamed(what), known)
+		end,
+		misuse = function(message)
+			core.misuse(renamed(message))
+		end,
+		default_namespace = function() end,
+	}, { __index = core }))
+	for name, call in pairs(calls) do
+		cluster[name] = type(call) ~= "function" and call or function(self, ...)
+			check_self(self, name)
+			return call(...)
+		end
+	end
+end
+
+--- Server-side apply.
+function Cluster:apply(object, options)
+	options = options or {}
+	core.check_options(options, "cluster:apply", { "field_manager", "force" })
+	if type(object) ~= "table" or type(object.metadata) ~= "table" or not object.metadata.name then
+		core.misuse "cluster:apply takes an object with metadata.name"
+	end
+	return core.request(self.handle, {
+		method = "PATCH", apiVersion = object.apiVersion, kind = object.kind, namespace = object.metadata.namespace,
+		name = object.metadata.name, body = object, content_type = "application/apply-patch+yaml",
+		query = { fieldManager = options.field_manager or "spec", force = tostring(options.force or false) },
+	})
+end
+
+local function settings_of(config)
+	if config == nil then
+		return nil
+	end
+	local settings = {}
+	for key, value in pairs(config) do
+		settings[#settings + 1] = ("%s=%s"):format(key, tostring(value))
+	end
+	return settings
+end
+
+--- Starts the scripts at a path as `perilune run` would. options: config (k8s.config), namespace. The program, for kill().
+function Cluster:load(path, options)
+	check_self(self, "load")
+	options = options or {}
+	core.check_options(options, "cluster:load", { "config", "namespace" })
+	if type(path) ~= "string" then
+		core.misuse("cluster:load takes the path of a script, not a " .. type(path))
+	end
+	local handle = core.load(self.handle, path, { namespace = options.namespace, settings = settings_of(options.config) })
+	return setmetatable({ cluster = self, handle = handle }, Program)
+end
+
+local function patience_of(options, what)
+	options = options or {}
+	core.check_options(options, what, { "timeout" })
+	return options.timeout or PATIENCE
+end
+
+local function move(self, what, seconds, options)
+	local problem = core.move(self.handle, what, seconds, patience_of(options, what))
+	if problem then
+		core.misuse(what .. ": " .. problem)
+	end
+end
+
+--- Waits until nothing is under way: no request, no event, no handler that does not wait for time. options: timeout, in
+-- real seconds.
+function Cluster:settle(options)
+	check_self(self, "settle")
+	move(self, "cluster:settle", 0, options)
+end
+
+--- Lets so many seconds pass: all that is due happens at its time, and is settled before the next.
+function Cluster:advance(seconds, options)
+	check_self(self, "advance")
+	if type(seconds) ~= "number" or not (seconds >= 0 and seconds < 1e9) then
+		core.misuse("cluster:advance takes seconds, from 0 on, not " .. tostring(seconds))
+	end
+	move(self, "cluster:advance", seconds, options)
+end
+
+local REQUEST_FIELDS = { "method", "path", "verb", "kind", "resource", "namespace", "name", "subresource" }
+
+--- What programs asked of the server, in order: those with these fields.
+function Cluster:requests(filter)
+	check_self(self, "requests")
+	core.check_options(filter or {}, "cluster:requests", REQUEST_FIELDS)
+	return core.ask(self.handle, "requests", k8s.object(filter or {}))
+end
+
+--- Orders a fault for requests of programs. The result has `fired`, how often it has happened, and remove().
+function Cluster:fault(order)
+	check_self(self, "fault")
+	local problem = type(order) ~= "table" and "takes a table, such as { verb = \"watch\", action = \"expire\" }"
+		or faults.problem(order, core.nearest)
+	if problem then
+		core.misuse("cluster:fault: " .. problem)
+	end
+	return setmetatable({ cluster = self, number = core.ask(self.handle, "fault", order) }, Fault)
+end
+
+--- The server starts again: streams are reset, and history is forgotten.
+function Cluster:restart()
+	check_self(self, "restart")
+	core.ask(self.handle, "restart", k8s.object {})
+end
+
+--- Ends all programs, and time goes on. Harmless again.
+function Cluster:close()
+	check_self(self, "close")
+	scope.leave(self)
+	core.close(self.handle)
+end
+
+--- Opens a cluster. options: manifests, a file or folder of YAML, or a list of them.
+function testing.cluster(options)
+	scope.check(core.misuse)
+	local cluster = { handle = core.open(options or {}) }
+	add_calls(cluster)
+	setmetatable(cluster, Cluster)
+	scope.enter(cluster)
+	return cluster
+end
+
+return testing
