@@ -4,6 +4,8 @@
 --   local peer = server:accept(5)
 --   peer:read_until("\r\n\r\n", 5)         all that came, up to and with the plain text
 --   peer:write(...)  peer:close()  peer:reset()
+--   local peer = tcp.connect(port)         the other end
+--   peer:take(0.1)  peer:give(text)        what can be read or written now
 local bit = require "bit"
 local ffi = require "ffi"
 local process = require "support.process"
@@ -21,6 +23,8 @@ end
 ffi.cdef [[
 	int socket(int domain, int type, int protocol);
 	int bind(int fd, const void *address, unsigned length);
+	int connect(int fd, const void *address, unsigned length);
+	int shutdown(int fd, int how);
 	int listen(int fd, int backlog);
 	int accept4(int fd, struct tcp_address *address, unsigned *length, int flags);
 	int getsockname(int fd, struct tcp_address *address, unsigned *length);
@@ -31,8 +35,9 @@ ffi.cdef [[
 local C = ffi.C
 
 local AF_UNIX, AF_INET, SOCK_STREAM, SOCK_CLOEXEC = 1, 2, 1, 0x80000
-local SOL_SOCKET, SO_LINGER, MSG_NOSIGNAL = 1, 13, 0x4000
+local SOL_SOCKET, SO_LINGER, MSG_NOSIGNAL, MSG_DONTWAIT, SHUT_WR = 1, 13, 0x4000, 0x40, 1
 local POLLIN = 1
+local ECONNRESET, ECONNREFUSED = 104, 111
 
 -- A descriptor that is closed when it is collected.
 local function own(fd)
@@ -56,6 +61,16 @@ local function await(owner, seconds, what)
 	end
 end
 
+-- A port as the network orders its bytes, and back.
+local function swapped(port)
+	return bit.bor(bit.lshift(bit.band(port, 0xff), 8), bit.rshift(port, 8))
+end
+
+local function loopback(port)
+	local address = ffi.new("struct tcp_address", { family = AF_INET, port = swapped(port), ip = { 127, 0, 0, 1 } })
+	return address, ffi.sizeof(address)
+end
+
 local Peer = {}
 Peer.__index = Peer
 
@@ -65,12 +80,11 @@ Server.__index = Server
 --- backlog: how many connections the system takes before they are accepted.
 function tcp.listen(backlog)
 	local owner = own(C.socket(AF_INET, bit.bor(SOCK_STREAM, SOCK_CLOEXEC), 0))
-	local address = ffi.new("struct tcp_address", { family = AF_INET, ip = { 127, 0, 0, 1 } })
-	assert(C.bind(owner.fd, address, ffi.sizeof(address)) == 0, "bind")
+	local address, size = loopback(0)
+	assert(C.bind(owner.fd, address, size) == 0, "bind")
 	assert(C.listen(owner.fd, backlog or 64) == 0, "listen")
-	local length = ffi.new("unsigned[1]", ffi.sizeof(address))
-	C.getsockname(owner.fd, address, length)
-	local port = bit.bor(bit.lshift(bit.band(address.port, 0xff), 8), bit.rshift(address.port, 8))
+	C.getsockname(owner.fd, address, ffi.new("unsigned[1]", size))
+	local port = swapped(address.port)
 	return setmetatable({ owner = owner, port = port, url = "http://127.0.0.1:" .. port }, Server)
 end
 
@@ -81,6 +95,16 @@ function tcp.listen_unix(path)
 	assert(C.bind(owner.fd, address, ffi.sizeof(address)) == 0, "bind")
 	assert(C.listen(owner.fd, 64) == 0, "listen")
 	return setmetatable({ owner = owner }, Server)
+end
+
+--- A connection to that loopback port; nil and "refused" when nobody takes it.
+function tcp.connect(port)
+	local owner = own(C.socket(AF_INET, bit.bor(SOCK_STREAM, SOCK_CLOEXEC), 0))
+	if C.connect(owner.fd, loopback(port)) ~= 0 then
+		assert(ffi.errno() == ECONNREFUSED, "connect")
+		return nil, "refused"
+	end
+	return setmetatable({ owner = owner, received = "" }, Peer)
 end
 
 --- True when a connection waits, or comes within a short while (0.2 s).
@@ -135,6 +159,29 @@ function Peer:write(text)
 		assert(length > 0, "the peer takes nothing")
 		text = text:sub(length + 1)
 	end
+end
+
+--- What has come, or comes within that time: "" for nothing, nil and "end" or "reset" when no more can come.
+function Peer:take(seconds)
+	if not is_ready(self.owner, seconds or 0) then
+		return ""
+	end
+	local buffer = ffi.new "char[65536]"
+	local length = tonumber(C.recv(self.owner.fd, buffer, ffi.sizeof(buffer), 0))
+	if length > 0 then
+		return ffi.string(buffer, length)
+	end
+	return nil, length < 0 and ffi.errno() == ECONNRESET and "reset" or "end"
+end
+
+--- Writes what the system takes at once; how many bytes that was.
+function Peer:give(text)
+	return math.max(0, tonumber(C.send(self.owner.fd, text, #text, MSG_NOSIGNAL + MSG_DONTWAIT)))
+end
+
+--- Nothing more will be written.
+function Peer:finish()
+	C.shutdown(self.owner.fd, SHUT_WR)
 end
 
 --- Answers with a body and its length.
