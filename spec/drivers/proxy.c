@@ -3,11 +3,11 @@
  * It listens on a free port of 127.0.0.1, {"event":"listening","port":N}, until the end of input or "quit". Orders come
  * from stdin, one a line, fields parted by tabs; each is answered by {"event":"ok"}, "bad" or what it asks for:
  *
- * - silence: what comes is acknowledged and dropped, an end included. For good: the bytes are lost
+ * - silence after=: so many bytes more; then what comes is acknowledged and dropped, an end included, for good
  * - slow rate=: bytes a second
  * - cut after=: so many bytes more, then the end of the stream to both sides; what still comes is dropped
  * - reset after=: at most so many bytes more, then a TCP reset to both sides
- * - heal: takes back the slowness, and the cuts and resets that have not come yet
+ * - heal: takes back the slowness, and what waits for its byte
  * - refuse, accept: connections to come are refused, or no longer
  * - counts: of all connections so far, bytes passed on and lost, and how often each fault has struck
  * - connections: the same of each open one
@@ -37,7 +37,7 @@
 
 enum direction { UP, DOWN }; /* a stream's direction is the number of the socket it comes from */
 enum { CLIENT, SERVER };
-enum ending { NEVER, CUT, RESET };
+enum ending { NEVER, SILENCE, CUT, RESET };
 
 struct fault {
 	bool silent;
@@ -288,16 +288,21 @@ static bool pass_bytes(struct connection *connection, enum direction direction)
 }
 
 /* False when the connection is gone. */
-static bool end_as_ordered(struct connection *connection, const struct stream *stream)
+static bool end_as_ordered(struct connection *connection, enum direction direction)
 {
-	if (connection->cut || stream->fault.ending == NEVER || stream->fault.after > 0)
-		return true;
-	if (stream->fault.ending == RESET) {
+	struct stream *stream = &connection->streams[direction];
+	enum ending ending = stream->fault.after > 0 ? NEVER : stream->fault.ending;
+	if (ending == RESET) {
 		counts.reset++;
 		drop_connection(connection, true);
 		return false;
 	}
-	cut_connection(connection);
+	if (ending == SILENCE && !stream->fault.silent) {
+		stream->fault.silent = true;
+		drop_bytes(connection, direction);
+	}
+	if (ending == CUT && !connection->cut)
+		cut_connection(connection);
 	return true;
 }
 
@@ -311,14 +316,14 @@ static bool move(struct connection *connection, enum direction direction)
 	}
 	if (is_silent(connection, direction)) {
 		drop_bytes(connection, direction);
-		return end_as_ordered(connection, stream);
+		return end_as_ordered(connection, direction);
 	}
 	fill_budget(stream);
 	if (!pass_bytes(connection, direction)) {
 		lose_side(connection, (int)!direction);
 		return false;
 	}
-	return end_as_ordered(connection, stream);
+	return end_as_ordered(connection, direction);
 }
 
 static bool is_over(const struct connection *connection)
@@ -353,18 +358,20 @@ static const char *field(const struct order *order, const char *key, const char 
 
 static bool change_fault(const struct order *order, struct fault *fault)
 {
-	if (!strcmp(order->verb, "silence")) {
-		fault->silent = true;
-	} else if (!strcmp(order->verb, "slow")) {
+	static const char *const endings[] = {[SILENCE] = "silence", [CUT] = "cut", [RESET] = "reset"};
+	if (!strcmp(order->verb, "slow")) {
 		fault->rate = atof(field(order, "rate", "0"));
 		return fault->rate > 0;
-	} else if (!strcmp(order->verb, "cut") || !strcmp(order->verb, "reset")) {
-		fault->ending = order->verb[0] == 'c' ? CUT : RESET;
-		fault->after = atoll(field(order, "after", "0"));
-	} else {
-		fault->rate = 0;
-		fault->ending = NEVER;
 	}
+	for (int i = SILENCE; i <= RESET; i++) {
+		if (strcmp(order->verb, endings[i]) != 0)
+			continue;
+		fault->ending = i;
+		fault->after = atoll(field(order, "after", "0"));
+		return true;
+	}
+	fault->rate = 0;
+	fault->ending = NEVER;
 	return true;
 }
 

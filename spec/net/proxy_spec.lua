@@ -264,6 +264,17 @@ describe("the proxy", function()
 		assert.same({ nil, "end" }, { peer:take(SECONDS) })
 	end)
 
+	it("goes silent at a byte", function()
+		local client, peer = pair()
+		wire:silence { after = 3, direction = "down" }
+		peer:write "12345"
+		client:write "through"
+		expect_bytes(peer, "through")
+		expect_bytes(client, "123")
+		assert.equal("", client:take(0.05))
+		assert.equal(2, wire:counts().lost_down)
+	end)
+
 	it("leaves new connections alone, unless they are named", function()
 		local client, peer = pair()
 		wire:silence()

@@ -3,14 +3,14 @@
 --   local wire = proxy.start("127.0.0.1:6443")       or a URL, or a port of 127.0.0.1
 --   wire.port, wire.url                              where it listens; the URL has the server's scheme
 --   local path = wire:kubeconfig(cluster)            as the cluster's own (support.cluster), but through the wire
---   wire:silence()                                   a black hole: what comes is acknowledged and lost
+--   wire:silence { after = 5000 }                    a black hole: so many bytes more; then what comes is acknowledged and lost
 --   wire:slow { rate = 50000 }                       bytes a second
---   wire:cut { after = 5000 }                        so many bytes more in one direction, then the end of the stream to both sides
---   wire:reset { after = 5000 }                      the same with a TCP reset
+--   wire:cut { after = 5000 }                        … then the end of the stream to both sides
+--   wire:reset { after = 5000 }                      … then a TCP reset
 --   wire:heal()                                      no fault any more; but a connection that went silent stays so
 --   wire:refuse()  wire:accept()                     new connections
 --
--- Faults strike the open connections and both directions, unless told otherwise:
+-- Without "after" they strike at once. They strike the open connections and both directions, unless told otherwise:
 --   scope = "open" | "new" | "all" | "next"          those there are, those to come, both, the next one alone
 --   connection = 3                                   the third that came
 --   direction = "up" | "down"                        from the client to the server, or back
