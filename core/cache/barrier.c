@@ -99,9 +99,9 @@ static bool has_progressed(struct guest *guest)
 	struct informer_report report;
 	bool synced = guest->synced, more;
 	informer_report(guest->informer, &report);
-	if (report.lists != guest->lists && !report.attempts)
+	if (report.counts.lists != guest->lists && !report.attempts)
 		guest->objects = 0;
-	guest->lists = report.lists;
+	guest->lists = report.counts.lists;
 	guest->synced = report.synced;
 	more = report.objects > guest->objects;
 	if (more)

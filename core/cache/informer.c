@@ -90,10 +90,7 @@ static void end_reflectors(struct informer *informer)
 		if (!informer->scopes[i].reflector)
 			continue;
 		reflector_report(informer->scopes[i].reflector, &report);
-		informer->past.lists += report.lists;
-		informer->past.watches += report.watches;
-		informer->past.bookmarks += report.bookmarks;
-		informer->past.skipped += report.skipped;
+		reflector_counts_add(&informer->past, &report.counts);
 		reflector_free(informer->scopes[i].reflector);
 		informer->scopes[i].reflector = NULL;
 	}

@@ -63,10 +63,8 @@ struct informer_report {
 	double next_try;    /* clock_now's scale; 0 while it is not waiting */
 	int status;         /* last HTTP status of a failure; 0 */
 	char message[1024]; /* why, with the missing RBAC rule for a 403; "" when nothing is wrong */
-	unsigned long lists, watches;
-	unsigned long bookmarks;         /* received */
+	struct reflector_counts counts;
 	unsigned long duplicates, stale; /* events dropped since the store has that version, or a later one */
-	unsigned long skipped;           /* events of another kind */
 };
 void informer_report(const struct informer *informer, struct informer_report *out);
 

@@ -41,9 +41,7 @@ struct informer {
 
 	struct scope *scopes; /* made when the kind is first found */
 	size_t scope_count, listed_count;
-	struct {
-		unsigned long lists, watches, bookmarks, skipped;
-	} past; /* of reflectors that are gone */
+	struct reflector_counts past; /* of reflectors that are gone */
 	struct queue queue;
 	struct loop_job apply_job; /* waits if and only if the queue is not empty */
 	struct apply apply;

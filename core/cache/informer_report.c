@@ -52,6 +52,9 @@ static void describe_reflector(const struct reflector_report *report, char *out,
 	case REFLECTOR_LISTING:
 		snprintf(out, size, "listing page %d", report->page);
 		break;
+	case REFLECTOR_RECEIVING:
+		snprintf(out, size, "receiving the initial state");
+		break;
 	case REFLECTOR_WATCHING:
 		snprintf(out, size, report->streaming ? "streaming" : "connecting the watch");
 		break;
@@ -105,10 +108,7 @@ static void describe_scopes(const struct informer *informer, struct informer_rep
 /* What is stored, and what a list that is not yet applied has brought. */
 static void count(const struct informer *informer, struct informer_report *out)
 {
-	out->lists = informer->past.lists;
-	out->watches = informer->past.watches;
-	out->skipped = informer->past.skipped;
-	out->bookmarks = informer->past.bookmarks;
+	out->counts = informer->past;
 	out->objects = store_count(informer->store);
 	out->bytes = store_bytes(informer->store);
 	for (size_t i = 0; i < informer->scope_count; i++) {
@@ -116,10 +116,7 @@ static void count(const struct informer *informer, struct informer_report *out)
 		if (!informer->scopes[i].reflector)
 			continue;
 		reflector_report(informer->scopes[i].reflector, &report);
-		out->lists += report.lists;
-		out->watches += report.watches;
-		out->skipped += report.skipped;
-		out->bookmarks += report.bookmarks;
+		reflector_counts_add(&out->counts, &report.counts);
 		if (informer->scopes[i].listed)
 			continue;
 		out->objects += report.objects;

@@ -13,8 +13,12 @@ ALLOC_TYPE(reflector_type, "reflector");
 
 /* The states and where each goes:
  *
- *   STOPPED     start                       -> CONNECTING
- *   CONNECTING  an answer                   -> LISTING
+ *   STOPPED     start                       -> CONNECTING, with a watch-list, or a LIST where that does not work
+ *   CONNECTING  an answer                   -> RECEIVING or LISTING
+ *   RECEIVING   the end of the state        -> WATCHING; the REPLACE goes out
+ *               410, too large a version    -> CONNECTING, at once, at ""
+ *               refused, or never ending    -> CONNECTING, at once, with a LIST (reflector_initial.c)
+ *               no answer, a break          -> WAITING, then CONNECTING
  *   LISTING     the last page               -> WATCHING; the REPLACE goes out
  *               410, too large a version    -> CONNECTING, at once, at "" or unpaged (reflector_list.c)
  *               404                         -> STOPPED, and the owner is told
@@ -24,8 +28,8 @@ ALLOC_TYPE(reflector_type, "reflector");
  *               any other failure           -> WAITING, then CONNECTING
  *   WAITING     the time has come           -> CONNECTING or WATCHING
  *
- * A list that fails on any page leaves nothing behind; a watch that fails leaves `version`, from which the next one
- * goes on. */
+ * Silence for too long is a break (reflector_silence.c). A state that does not come whole leaves nothing behind; a
+ * watch that fails leaves `version`, from which the next one goes on. */
 
 /* A kind that a role may be granted for at any time is not waited for longer than this. */
 #define LONGEST_FORBIDDEN 30.0
@@ -44,6 +48,7 @@ struct reflector *reflector_new(const struct reflector_options *options, const s
 	reflector->data = data;
 	reflector->loop = options->cluster->loop;
 	loop_timer_init(&reflector->timer, on_timer, reflector);
+	reflector_guard_init(reflector);
 	buf_init(&reflector->scratch, 0);
 	err_clear(&reflector->err);
 	return reflector;
@@ -61,6 +66,7 @@ static void destroy(void *object)
 static void end_request(struct reflector *reflector)
 {
 	loop_timer_stop(reflector->loop, &reflector->timer);
+	loop_timer_stop(reflector->loop, &reflector->guard);
 	if (reflector->request)
 		request_cancel(reflector->request);
 	reflector->request = NULL;
@@ -98,15 +104,18 @@ static const char *list_version(const struct reflector *reflector)
 	return *reflector->version ? reflector->version : "0";
 }
 
-static void begin_list(struct reflector *reflector)
+static void begin(struct reflector *reflector)
 {
-	reflector_list(reflector, list_version(reflector), false);
+	if (reflector_begins_with_stream(reflector))
+		reflector_initial(reflector);
+	else
+		reflector_list(reflector, list_version(reflector), false);
 }
 
 void reflector_start(struct reflector *reflector)
 {
 	if (reflector->state == REFLECTOR_STOPPED && !reflector->ended)
-		begin_list(reflector);
+		begin(reflector);
 }
 
 static void on_timer(void *data)
@@ -115,7 +124,7 @@ static void on_timer(void *data)
 	if (reflector->next == MOVE_WATCH_LATER)
 		reflector_watch(reflector);
 	else
-		begin_list(reflector);
+		begin(reflector);
 	reflector_changed(reflector);
 }
 
@@ -192,24 +201,74 @@ static void stop_as_absent(struct reflector *reflector, const struct err *err)
 	reflector->events.on_absent(reflector->data);
 }
 
+const char *reflector_cause_name(enum reflector_cause cause)
+{
+	static const char *const names[REFLECTOR_CAUSES] = {
+	    [REFLECTOR_ENDED] = "ended",         [REFLECTOR_EXPIRED] = "expired", [REFLECTOR_THROTTLED] = "throttled",
+	    [REFLECTOR_STATUS] = "status",       [REFLECTOR_BROKEN] = "broken",   [REFLECTOR_SILENT] = "silent",
+	    [REFLECTOR_MALFORMED] = "malformed",
+	};
+	return names[cause];
+}
+
+void reflector_counts_add(struct reflector_counts *to, const struct reflector_counts *from)
+{
+	to->lists += from->lists;
+	to->watches += from->watches;
+	to->bookmarks += from->bookmarks;
+	to->skipped += from->skipped;
+	for (int i = 0; i < REFLECTOR_CAUSES; i++) {
+		to->relists[i] += from->relists[i];
+		to->restarts[i] += from->restarts[i];
+	}
+	to->last_event_at = fmax(to->last_event_at, from->last_event_at);
+	to->last_bookmark_at = fmax(to->last_bookmark_at, from->last_bookmark_at);
+}
+
+/* Silence has the reason Timeout, as a deadline that passed has: both mean that nothing came. */
+static enum reflector_cause cause_of(const struct err *err)
+{
+	if (!err)
+		return REFLECTOR_ENDED;
+	if (err->code == 410)
+		return REFLECTOR_EXPIRED;
+	if (err->code == 429)
+		return REFLECTOR_THROTTLED;
+	if (err->code)
+		return REFLECTOR_STATUS;
+	if (!strcmp(err->reason, "Timeout"))
+		return REFLECTOR_SILENT;
+	return strcmp(err->reason, "Connection") ? REFLECTOR_MALFORMED : REFLECTOR_BROKEN;
+}
+
+static void count_move(struct reflector *reflector, enum move move, const struct err *err)
+{
+	bool begun = reflector->watch.frame || reflector->list.page;
+	if (move == MOVE_WATCH_LATER || (move == MOVE_WATCH && reflector->watch.frame))
+		reflector->counts.restarts[cause_of(err)]++;
+	else if (begun && move != MOVE_WATCH && move != MOVE_ABSENT)
+		reflector->counts.relists[cause_of(err)]++;
+}
+
 void reflector_move(struct reflector *reflector, enum move move, const struct err *err)
 {
-	bool watching = reflector->watch.frame != NULL;
+	bool watching = reflector->watch.frame && !reflector->watch.initial;
 	char asked[VERSION_SIZE];
 	memcpy(asked, reflector->list.asked, sizeof(asked));
+	count_move(reflector, move, err);
 	end_request(reflector);
 	reflector_end_list(reflector);
 	reflector_end_watch(reflector);
 	switch (move) {
-	case MOVE_LIST:
-		begin_list(reflector);
-		break;
 	case MOVE_LIST_TRUTH:
 		reflector->lost = true;
-		begin_list(reflector);
+		begin(reflector);
 		break;
 	case MOVE_LIST_WHOLE:
 		reflector_list(reflector, asked, true);
+		break;
+	case MOVE_FALL_BACK:
+		reflector_list(reflector, list_version(reflector), false);
 		break;
 	case MOVE_WATCH:
 		reflector_watch(reflector);
@@ -228,11 +287,23 @@ void reflector_move(struct reflector *reflector, enum move move, const struct er
 void reflector_told_to_wait(struct reflector *reflector, const struct err *err, double seconds)
 {
 	backoff_told(&reflector->backoff, seconds);
-	note_failure(reflector, err, reflector->watch.frame != NULL);
+	note_failure(reflector, err, reflector->watch.frame && !reflector->watch.initial);
 	reflector->state = REFLECTOR_WAITING;
 	reflector->next_try = clock_now() + seconds;
+	reflector_guard(reflector);
 	speak(reflector, "the same again, as the server asks,", seconds);
 	reflector_changed(reflector);
+}
+
+void reflector_recovered(struct reflector *reflector)
+{
+	const struct resource *resource = reflector->options.resource;
+	reflector_clear_error(reflector);
+	if (reflector->spoke)
+		log_info(LOG_FIELDS({"namespace", reflector->options.namespace},
+				    {"selector", reflector->options.label_selector}),
+			 "recovered: watching %s/%s", resource->api_version, resource->kind);
+	reflector->spoke = false;
 }
 
 struct object *reflector_object(struct reflector *reflector, struct json_slice item, const struct json_meta *meta,
@@ -282,6 +353,7 @@ void reflector_request(struct reflector *reflector, const struct buf *query, boo
 	    .list = list,
 	};
 	reflector->request = request_start(reflector->options.cluster, &options, events, reflector);
+	reflector_guard(reflector);
 	buf_fini(&path);
 }
 
@@ -296,10 +368,7 @@ void reflector_report(const struct reflector *reflector, struct reflector_report
 	    .next_try = reflector->next_try,
 	    .err = reflector->err,
 	    .version = reflector->version,
-	    .lists = reflector->lists,
-	    .watches = reflector->watches,
-	    .bookmarks = reflector->bookmarks,
-	    .skipped = reflector->skipped,
+	    .counts = reflector->counts,
 	    .streaming = reflector->state == REFLECTOR_WATCHING && reflector->watch.opened,
 	    .watch_failed = reflector->watch_failed,
 	};

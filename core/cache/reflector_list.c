@@ -3,8 +3,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "cache/reflector_private.h"
 #include "kube/status.h"
+#include "kube/watch_list.h"
 
 #define USUAL_LIMIT 500
 
@@ -14,6 +16,9 @@ static void drop_objects(struct listing *list)
 {
 	for (size_t i = 0; i < list->count; i++)
 		object_unref(list->objects[i]);
+	if (list->untidy)
+		strmap_fini(&list->places);
+	list->untidy = false;
 	alloc_free(list->objects);
 	list->objects = NULL;
 	list->count = list->capacity = 0;
@@ -47,7 +52,7 @@ void reflector_list(struct reflector *reflector, const char *asked, bool whole)
 	list->limit = whole ? 0 : choose_limit(reflector, asked);
 	list->page = 1;
 	list->bytes = list->counted = list->counted_bytes = 0;
-	reflector->lists++;
+	reflector->counts.lists++;
 	reflector->state = REFLECTOR_CONNECTING;
 	request_page(reflector);
 }
@@ -70,18 +75,26 @@ static struct object *find_known(struct reflector *reflector, const struct json_
 	return known ? object_ref(known) : NULL;
 }
 
+int reflector_take_item(struct reflector *reflector, struct json_slice item, const struct json_meta *meta,
+			struct err *err)
+{
+	struct object *object = find_known(reflector, meta);
+	if (!object)
+		object = reflector_object(reflector, item, meta, err);
+	if (!object)
+		return -1;
+	add_object(&reflector->list, object);
+	return 0;
+}
+
 static int on_item(void *data, struct json_slice item, struct err *err)
 {
 	struct reflector *reflector = data;
 	struct json_meta meta;
 	if (json_meta(item, &meta))
 		return err_set(err, "", "an item of the list has no metadata");
-	struct object *object = find_known(reflector, &meta);
-	if (!object)
-		object = reflector_object(reflector, item, &meta, err);
-	if (!object)
+	if (reflector_take_item(reflector, item, &meta, err))
 		return err_prefix(err, "item %zu of the list", reflector->list.count + 1);
-	add_object(&reflector->list, object);
 	return 0;
 }
 
@@ -91,6 +104,7 @@ static void on_head(void *data, const struct http_head *head)
 	if (head->status < 200 || head->status > 299)
 		return;
 	reflector->state = REFLECTOR_LISTING;
+	reflector_guard(reflector);
 	reflector_changed(reflector);
 }
 
@@ -108,7 +122,7 @@ static void on_chunk(void *data, const char *bytes, size_t length)
 	reflector_changed(reflector);
 }
 
-static bool is_too_large_version(const struct err *err, struct json_slice body)
+bool reflector_version_is_too_large(const struct err *err, struct json_slice body)
 {
 	return (body.data && status_is_too_large_version(body)) || strstr(err->message, "Too large resource version");
 }
@@ -122,7 +136,7 @@ static enum move choose_move(const struct reflector *reflector, const struct err
 	if (err->code == 410 && list->token && !strcmp(err->reason, "Expired"))
 		return MOVE_LIST_WHOLE;
 	/* At "" there is nothing left to fall back to. */
-	if ((err->code == 410 || is_too_large_version(err, body)) && *list->asked)
+	if ((err->code == 410 || reflector_version_is_too_large(err, body)) && *list->asked)
 		return MOVE_LIST_TRUTH;
 	return MOVE_LIST_LATER;
 }
@@ -132,7 +146,7 @@ static void on_wait(void *data, const struct err *err, double seconds)
 {
 	struct reflector *reflector = data;
 	struct json_slice none = {NULL, 0};
-	if (is_too_large_version(err, none) && *reflector->list.asked)
+	if (reflector_version_is_too_large(err, none) && *reflector->list.asked)
 		reflector_move(reflector, MOVE_LIST_TRUTH, err);
 	else
 		reflector_told_to_wait(reflector, err, seconds);
@@ -181,17 +195,33 @@ static struct delta *make_replace(struct reflector *reflector)
 	return delta;
 }
 
+void reflector_replace(struct reflector *reflector, const char *version)
+{
+	struct delta *delta = make_replace(reflector);
+	reflector->lost = false;
+	reflector->counts.last_event_at = clock_now();
+	strcpy(reflector->version, version);
+	reflector->events.on_delta(reflector->data, delta);
+}
+
+/* A watch-list that was refused where a LIST is answered will be refused the next time too. */
+static void remember_refusal(struct reflector *reflector)
+{
+	if (reflector->unfit)
+		watch_list_refused(reflector->options.cluster->watch_list, reflector->options.resource);
+	reflector->unfit = false;
+	reflector->cut_initials = 0;
+}
+
 static void finish_list(struct reflector *reflector)
 {
 	struct listing *list = &reflector->list;
-	struct delta *delta = make_replace(reflector);
 	/* Only of the first list is it known that a cache could have answered it and paged all the same. */
 	reflector->paged |= list->page > 1 && !strcmp(list->asked, "0");
-	reflector->lost = false;
-	strcpy(reflector->version, list->version);
+	remember_refusal(reflector);
 	if (!reflector->watch_failed)
 		reflector_clear_error(reflector);
-	reflector->events.on_delta(reflector->data, delta);
+	reflector_replace(reflector, list->version);
 	if (!reflector->ended)
 		reflector_move(reflector, MOVE_WATCH, NULL);
 }

@@ -1,8 +1,9 @@
-/* The reflector's inside, shared by reflector.c (states and moves), reflector_list.c (LIST) and reflector_watch.c
- * (WATCH). */
+/* The reflector's inside, shared by reflector.c (states and moves), reflector_initial.c (watch-list), reflector_list.c
+ * (LIST), reflector_watch.c (WATCH) and reflector_silence.c (answers that don't come). */
 #ifndef PERILUNE_CACHE_REFLECTOR_PRIVATE_H
 #define PERILUNE_CACHE_REFLECTOR_PRIVATE_H
 
+#include "base/strmap.h"
 #include "cache/backoff.h"
 #include "cache/reflector.h"
 #include "kube/frame.h"
@@ -13,16 +14,16 @@
 
 /* What comes next. Each phase maps its answers to one of these; reflector.c carries it out. */
 enum move {
-	MOVE_LIST,        /* at once, from the last resourceVersion */
-	MOVE_LIST_TRUTH,  /* at once, at "" */
-	MOVE_LIST_WHOLE,  /* at once, at the resourceVersion first asked, without paging */
-	MOVE_LIST_LATER,  /* wait, then LIST */
+	MOVE_LIST_TRUTH,  /* watch-list or LIST at once, at "" */
+	MOVE_LIST_WHOLE,  /* LIST at once, at the resourceVersion first asked, without paging */
+	MOVE_LIST_LATER,  /* wait, then watch-list or LIST */
+	MOVE_FALL_BACK,   /* LIST at once in place of a watch-list */
 	MOVE_WATCH,       /* at once, from the last resourceVersion */
 	MOVE_WATCH_LATER, /* wait, then WATCH */
 	MOVE_ABSENT       /* nothing; the owner looks the kind up again */
 };
 
-/* The list under way, from its first page to its last. */
+/* The list under way, from its first page to its last; or the initial state of a watch-list, which has no pages. */
 struct listing {
 	struct split *split;        /* of the page under way */
 	char asked[VERSION_SIZE];   /* the first page's resourceVersion; "" is the truth */
@@ -34,17 +35,24 @@ struct listing {
 	size_t count, capacity;
 	size_t bytes;                  /* of finished pages */
 	size_t counted, counted_bytes; /* for the report: they outlive the list */
+	bool untidy;                   /* an initial state in which objects changed: places is in use */
+	struct strmap places;          /* key to index + 1 in objects, where NULL is one that was deleted */
 };
 
 /* The stream under way. */
 struct watching {
 	struct frame *frame;
-	bool opened;          /* it was answered with success */
-	double opened_at;     /* clock_now's scale */
-	unsigned long events; /* objects taken; bookmarks are none */
-	bool moved;           /* the resourceVersion has moved, or was confirmed */
-	bool refused;         /* by an ERROR event */
-	enum move move;       /* if so: what comes next */
+	bool initial;      /* the end of a watch-list's initial state has not come yet */
+	double initial_at; /* then: when the last object of it came, or the answer; clock_now's scale, as all here */
+	bool opened;       /* it was answered with success */
+	double opened_at;
+	unsigned long events;  /* objects taken; bookmarks are none */
+	unsigned bookmarks;    /* those without annotation */
+	unsigned long skipped; /* events of another kind */
+	bool moved;            /* the resourceVersion has moved, or was confirmed */
+	bool refused;          /* by an ERROR event, or because what came can't be taken */
+	enum move move;        /* then, outside an initial state: what comes next */
+	bool hopeless;         /* and inside: it would never end */
 };
 
 /* At any time one of these holds: request is set; timer is active (WAITING); state is STOPPED. */
@@ -60,6 +68,7 @@ struct reflector {
 	struct request *request;
 	struct loop_timer timer;
 	double next_try;
+	struct loop_timer guard; /* while something is waited for; reflector_silence.c's */
 	struct backoff backoff;
 	/* Of 410s alone: a server that is back from a fall has a young watch cache and refuses every version once. The
 	 * waits that grew while it was away say nothing about that. */
@@ -68,6 +77,8 @@ struct reflector {
 
 	char version[VERSION_SIZE]; /* the last seen; "" before */
 	bool lost;                  /* a LIST at it was refused: the next one asks the truth */
+	bool unfit;                 /* watch-lists don't work; the server's to be remembered once a LIST was answered */
+	unsigned cut_initials;      /* watch-lists in a row that ended before their initial state did */
 	bool paged;                 /* the first list came in pages: so do later ones */
 	struct listing list;
 	struct watching watch;
@@ -76,7 +87,7 @@ struct reflector {
 	unsigned attempts;
 	struct err err;
 	bool watch_failed;
-	unsigned long lists, watches, bookmarks, skipped;
+	struct reflector_counts counts;
 };
 
 /* reflector.c */
@@ -86,6 +97,8 @@ void reflector_move(struct reflector *reflector, enum move move, const struct er
 /* The server said when to come back, and kube/request obeys it. */
 void reflector_told_to_wait(struct reflector *reflector, const struct err *err, double seconds);
 void reflector_clear_error(struct reflector *reflector);
+/* The state has come, or goes on: the log hears of it if it had heard of trouble. */
+void reflector_recovered(struct reflector *reflector);
 /* An item of a list or an event to the object that the cache keeps. NULL with err. */
 struct object *reflector_object(struct reflector *reflector, struct json_slice item, const struct json_meta *meta,
 				struct err *err);
@@ -96,9 +109,34 @@ void reflector_add_selectors(const struct reflector *reflector, struct buf *quer
 /* reflector_list.c */
 void reflector_list(struct reflector *reflector, const char *asked, bool whole); /* begins a list */
 void reflector_end_list(struct reflector *reflector); /* drops what came of it; harmless when there is none */
+/* Adds to the list what the store has already, or else a new object. -1 with err. */
+int reflector_take_item(struct reflector *reflector, struct json_slice item, const struct json_meta *meta,
+			struct err *err);
+/* The objects go out as one REPLACE; the next stream goes on at the version. */
+void reflector_replace(struct reflector *reflector, const char *version);
+bool reflector_version_is_too_large(const struct err *err, struct json_slice body);
 
 /* reflector_watch.c */
 void reflector_watch(struct reflector *reflector);
 void reflector_end_watch(struct reflector *reflector);
+/* WATCH with that query and with what all have; initial: a watch-list. */
+void reflector_stream(struct reflector *reflector, struct buf *query, bool initial);
+
+/* reflector_initial.c */
+bool reflector_begins_with_stream(const struct reflector *reflector); /* a watch-list is what comes first */
+void reflector_initial(struct reflector *reflector);                  /* begins a watch-list */
+/* An event inside the initial state; 0, or -1 with err as for frame_fn. */
+int reflector_initial_event(struct reflector *reflector, const struct frame_event *event, const struct json_meta *meta,
+			    struct err *err);
+/* The server said no, with a status (body: its Status) or an ERROR event. */
+void reflector_initial_refused(struct reflector *reflector, const struct err *err, struct json_slice body);
+/* No answer, or it ended before the state did; err NULL: without a reason. */
+void reflector_initial_cut(struct reflector *reflector, const struct err *err);
+/* A LIST takes its place, for good once that was answered. */
+void reflector_initial_give_up(struct reflector *reflector, const struct err *err);
+
+/* reflector_silence.c */
+void reflector_guard_init(struct reflector *reflector);
+void reflector_guard(struct reflector *reflector); /* the state has changed: how long it may be silent may have too */
 
 #endif

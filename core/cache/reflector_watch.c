@@ -17,7 +17,7 @@
 void reflector_end_watch(struct reflector *reflector)
 {
 	frame_free(reflector->watch.frame);
-	reflector->watch.frame = NULL;
+	reflector->watch = (struct watching){0};
 }
 
 /* A duplicate or late event must not take the watch back to where it began. */
@@ -53,12 +53,13 @@ static bool is_round(unsigned long count)
 static void skip(struct reflector *reflector, const struct json_meta *meta)
 {
 	const struct resource *resource = reflector->options.resource;
-	if (!is_round(++reflector->skipped))
+	reflector->watch.skipped++;
+	if (!is_round(++reflector->counts.skipped))
 		return;
 	char *kind = json_string_copy(meta->kind), *api_version = json_string_copy(meta->api_version);
 	log_warn(LOG_FIELDS({"namespace", reflector->options.namespace}),
 		 "watch of %s/%s: skipped an event of another kind, %s/%s (%lu so far)", resource->api_version,
-		 resource->kind, api_version ? api_version : "?", kind ? kind : "?", reflector->skipped);
+		 resource->kind, api_version ? api_version : "?", kind ? kind : "?", reflector->counts.skipped);
 	alloc_free(kind);
 	alloc_free(api_version);
 }
@@ -69,7 +70,10 @@ static void take_bookmark(struct reflector *reflector, const struct json_meta *m
 	if (version && strlen(version) < VERSION_SIZE)
 		note_version(reflector, version);
 	alloc_free(version);
-	reflector->bookmarks++;
+	reflector->counts.bookmarks++;
+	reflector->watch.bookmarks++;
+	reflector->counts.last_bookmark_at = clock_now();
+	reflector_guard(reflector);
 }
 
 static int take_object(struct reflector *reflector, const struct frame_event *event, const struct json_meta *meta,
@@ -80,6 +84,7 @@ static int take_object(struct reflector *reflector, const struct frame_event *ev
 		return -1;
 	struct delta *delta = delta_new(event->type == FRAME_DELETED ? DELTA_DELETE : DELTA_PUT);
 	delta->object = object;
+	reflector->counts.last_event_at = clock_now();
 	note_version(reflector, object_version(object));
 	reflector->events.on_delta(reflector->data, delta);
 	return reflector->ended ? -1 : 0;
@@ -115,6 +120,8 @@ static int on_event(void *data, const struct frame_event *event, struct err *err
 		skip(reflector, &meta);
 		return 0;
 	}
+	if (reflector->watch.initial)
+		return reflector_initial_event(reflector, event, &meta, err);
 	if (event->type == FRAME_BOOKMARK)
 		take_bookmark(reflector, &meta);
 	else if (take_object(reflector, event, &meta, err))
@@ -129,17 +136,13 @@ static void on_head(void *data, const struct http_head *head)
 	struct reflector *reflector = data;
 	if (head->status < 200 || head->status > 299)
 		return;
-	reflector->watch.opened = true;
-	reflector->watch.opened_at = clock_now();
-	reflector->state = REFLECTOR_WATCHING;
-	reflector_clear_error(reflector);
-	if (reflector->spoke) {
-		const struct resource *resource = reflector->options.resource;
-		log_info(LOG_FIELDS({"namespace", reflector->options.namespace},
-				    {"selector", reflector->options.label_selector}),
-			 "recovered: watching %s/%s", resource->api_version, resource->kind);
-	}
-	reflector->spoke = false;
+	struct watching *watch = &reflector->watch;
+	watch->opened = true;
+	watch->opened_at = watch->initial_at = clock_now();
+	reflector->state = watch->initial ? REFLECTOR_RECEIVING : REFLECTOR_WATCHING;
+	if (!watch->initial)
+		reflector_recovered(reflector);
+	reflector_guard(reflector);
 	reflector_changed(reflector);
 }
 
@@ -149,18 +152,36 @@ static enum move move_after_garbage(const struct watching *watch)
 	return watch->moved ? MOVE_WATCH_LATER : MOVE_LIST_LATER;
 }
 
+static void refuse_stream(struct reflector *reflector, const struct err *err)
+{
+	struct watching *watch = &reflector->watch;
+	struct json_slice none = {NULL, 0};
+	if (watch->initial && watch->hopeless)
+		reflector_initial_give_up(reflector, err);
+	else if (watch->initial && watch->refused)
+		reflector_initial_refused(reflector, err, none);
+	else if (watch->initial)
+		reflector_initial_cut(reflector, err);
+	else
+		reflector_move(reflector, watch->refused ? watch->move : move_after_garbage(watch), err);
+}
+
 static void on_chunk(void *data, const char *bytes, size_t length)
 {
 	struct reflector *reflector = data;
-	struct watching *watch = &reflector->watch;
 	struct err err;
-	if (frame_feed(watch->frame, bytes, length, &err) && !reflector->ended)
-		reflector_move(reflector, watch->refused ? watch->move : move_after_garbage(watch), &err);
+	if (frame_feed(reflector->watch.frame, bytes, length, &err) && !reflector->ended)
+		refuse_stream(reflector, &err);
 }
 
 static void on_wait(void *data, const struct err *err, double seconds)
 {
-	reflector_told_to_wait(data, err, seconds);
+	struct reflector *reflector = data;
+	struct json_slice none = {NULL, 0};
+	if (reflector->watch.initial && reflector_version_is_too_large(err, none))
+		reflector_initial_refused(reflector, err, none);
+	else
+		reflector_told_to_wait(reflector, err, seconds);
 }
 
 /* The "WATCH start" rows. No code: refused, or ended before an answer. */
@@ -191,27 +212,39 @@ static void end_stream(struct reflector *reflector, const struct err *err)
 static void on_done(void *data, const struct err *err, struct json_slice body)
 {
 	struct reflector *reflector = data;
-	(void)body;
+	struct watching *watch = &reflector->watch;
 	reflector->request = NULL;
-	if (reflector->watch.opened)
+	if (watch->initial && err && err->code)
+		reflector_initial_refused(reflector, err, body);
+	else if (watch->initial)
+		reflector_initial_cut(reflector, err);
+	else if (watch->opened)
 		end_stream(reflector, err);
 	else
 		reflector_move(reflector, choose_move(err), err);
 }
 
-void reflector_watch(struct reflector *reflector)
+void reflector_stream(struct reflector *reflector, struct buf *query, bool initial)
 {
 	static const struct request_events events = {on_head, on_chunk, on_wait, on_done};
 	int timeout = SHORTEST_TIMEOUT + (int)(backoff_random() * TIMEOUT_SPREAD);
+	request_query_add(query, "allowWatchBookmarks", "true");
+	reflector_add_selectors(reflector, query);
+	buf_append_format(query, "&timeoutSeconds=%d&watch=true", timeout);
+	reflector->watch = (struct watching){
+	    .frame = frame_new(OBJECT_BYTES_MAX, on_event, reflector),
+	    .initial = initial,
+	};
+	reflector->counts.watches++;
+	reflector_request(reflector, query, false, &events, timeout + GRACE);
+}
+
+void reflector_watch(struct reflector *reflector)
+{
 	struct buf query;
 	buf_init(&query, 0);
-	request_query_add(&query, "allowWatchBookmarks", "true");
-	reflector_add_selectors(reflector, &query);
 	request_query_add(&query, "resourceVersion", reflector->version);
-	buf_append_format(&query, "&timeoutSeconds=%d&watch=true", timeout);
-	reflector->watch = (struct watching){.frame = frame_new(OBJECT_BYTES_MAX, on_event, reflector)};
 	reflector->state = REFLECTOR_WATCHING;
-	reflector->watches++;
-	reflector_request(reflector, &query, false, &events, timeout + GRACE);
+	reflector_stream(reflector, &query, false);
 	buf_fini(&query);
 }

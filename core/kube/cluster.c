@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "kube/discovery.h"
+#include "kube/watch_list.h"
 
 ALLOC_TYPE(cluster_type, "cluster");
 
@@ -25,6 +26,7 @@ struct cluster *cluster_new(struct loop *loop, struct config *config, struct err
 	list_init(&cluster->waiting);
 	strmap_init(&cluster->warnings);
 	cluster->discovery = discovery_new(cluster);
+	cluster->watch_list = watch_list_new(cluster);
 	return cluster;
 }
 
@@ -32,6 +34,7 @@ void cluster_free(struct cluster *cluster)
 {
 	if (!cluster)
 		return;
+	watch_list_free(cluster->watch_list);
 	discovery_free(cluster->discovery);
 	meter_free(cluster->meter);
 	strmap_fini(&cluster->warnings);

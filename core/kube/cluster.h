@@ -15,6 +15,7 @@ struct cluster {
 	struct auth *auth;     /* owned */
 	struct mux *calls, *watches;
 	struct discovery *discovery;
+	struct watch_list *watch_list;
 	struct list waiting;    /* requests beyond the cap of CLUSTER_CALLS at once, in order; request.c's */
 	unsigned running;       /* calls under way (watches are not counted); request.c's */
 	struct strmap warnings; /* the texts of Warning headers that were logged; warning.c's */

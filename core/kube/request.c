@@ -506,6 +506,17 @@ struct request *request_start(struct cluster *cluster, const struct request_opti
 	return request;
 }
 
+double request_silence(const struct request *request)
+{
+	return request->http ? http_silence(request->http) : 0;
+}
+
+void request_suspect(struct request *request)
+{
+	if (request->http)
+		http_suspect(request->http);
+}
+
 void request_cancel(struct request *request)
 {
 	if (request && !request->dead)

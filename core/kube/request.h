@@ -40,6 +40,9 @@ struct request;
 struct request *request_start(struct cluster *cluster, const struct request_options *options,
 			      const struct request_events *events, void *data);
 void request_cancel(struct request *request); /* no event after it */
+/* Seconds since something came of the answer, or since it was sent; 0 while it is not under way. */
+double request_silence(const struct request *request);
+void request_suspect(struct request *request); /* http_suspect, where it is under way */
 
 /* Appends "&name=value" percent-encoded ("name=value" when query is empty). */
 void request_query_add(struct buf *query, const char *name, const char *value);

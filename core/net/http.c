@@ -45,11 +45,6 @@ void http_cancel(struct http *http)
 		leave(http);
 }
 
-double http_silence(const struct http *http)
-{
-	return clock_now() - http->last_byte_at;
-}
-
 struct visit {
 	void (*fn)(void *data, const struct http_progress *progress);
 	void *data;
@@ -166,6 +161,7 @@ static void time_out(struct http *http, const char *what, double seconds)
 static void on_deadline(void *data)
 {
 	struct http *http = data;
+	http_avoid_silent(http);
 	time_out(http, http->streamed ? "end of the answer" : "answer", http->timeout);
 }
 

@@ -82,6 +82,10 @@ struct http *http_start(struct mux *mux, const struct http_request *request, con
 			void *data);
 void http_cancel(struct http *http); /* no event is called after it; returns at once, also during a name look-up */
 double http_silence(const struct http *http); /* seconds since the last byte of the answer came (or since the start) */
+/* The caller has waited too long for this one. When nothing has come on its whole connection for 30 s either, that is
+ * taken for dead: the other requests on it end as HTTP_BROKEN, and what starts from now on makes a new one. This one is
+ * left to the caller. */
+void http_suspect(struct http *http);
 
 /* How far a request has come. */
 struct http_progress {

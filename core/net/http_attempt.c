@@ -8,7 +8,7 @@
 
 #include "net/http_private.h"
 
-static bool same_connection(const struct http_attempt *a, const struct http_attempt *b)
+bool http_same_connection(const struct http_attempt *a, const struct http_attempt *b)
 {
 	return a->local_port && a->local_port == b->local_port && strcmp(a->local_ip, b->local_ip) == 0;
 }
@@ -21,7 +21,7 @@ static void note_goaway(struct http *http, unsigned long last_stream)
 	struct list *siblings = mux_siblings(&http->transfer);
 	LIST_EACH (siblings, node) {
 		struct http *sibling = LIST_ENTRY(node, struct http, transfer.node);
-		if (!same_connection(&http->attempt, &sibling->attempt) || sibling->head_begun)
+		if (!http_same_connection(&http->attempt, &sibling->attempt) || sibling->head_begun)
 			continue;
 		if (sibling->attempt.stream > 0 && (unsigned long)sibling->attempt.stream > last_stream)
 			sibling->attempt.refused = true;

@@ -1,8 +1,8 @@
 /* http_private: one request as the http*.c files share it.
  *
  * http.c owns its life and calls the events; http_easy.c fills the easy handle; http_head.c reads the answer's head;
- * http_attempt.c knows what became of each attempt to send it; http_tls.c holds the certificates. libcurl's callbacks
- * live in the last four, and only record. */
+ * http_attempt.c knows what became of each attempt to send it; http_silence.c judges connections on which nothing
+ * comes; http_tls.c holds the certificates. libcurl's callbacks live in the last four, and only record. */
 #ifndef PERILUNE_NET_HTTP_PRIVATE_H
 #define PERILUNE_NET_HTTP_PRIVATE_H
 
@@ -67,6 +67,10 @@ size_t http_on_header(char *bytes, size_t size, size_t count, void *http);
 int http_on_debug(CURL *easy, curl_infotype type, char *bytes, size_t size, void *http);
 int http_on_connected(void *http, char *peer_ip, char *local_ip, int peer_port, int local_port);
 
+bool http_same_connection(const struct http_attempt *a, const struct http_attempt *b);
+/* A deadline passed with nothing from the server: what starts from now on makes a connection of its own if nothing else
+ * came on this one either. */
+void http_avoid_silent(struct http *http);
 bool http_may_repeat(const struct http *http); /* after the end: it should be sent again, unseen by the caller */
 bool http_was_sent(const struct http *http);
 enum http_failure http_explain(struct http *http); /* fills message when it is not HTTP_NONE */

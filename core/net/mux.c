@@ -270,6 +270,12 @@ void mux_each(const struct mux *mux, void (*fn)(void *data, struct mux_transfer 
 			fn(data, LIST_ENTRY(node, struct mux_transfer, node));
 }
 
+void mux_retire_for(const struct mux_transfer *transfer)
+{
+	if (transfer->pool && transfer->pool == transfer->pool->mux->current)
+		mux_retire(transfer->pool->mux);
+}
+
 unsigned mux_running(const struct mux *mux)
 {
 	unsigned running = 0;

@@ -33,6 +33,8 @@ void mux_connected(struct mux_transfer *transfer); /* it has its connection; cal
 void mux_unshared(struct mux_transfer *transfer);  /* its origin speaks no HTTP/2; callable there too */
 
 void mux_each(const struct mux *mux, void (*fn)(void *data, struct mux_transfer *transfer), void *data);
+/* The connections that this transfer may be on are not used for what starts after this call. */
+void mux_retire_for(const struct mux_transfer *transfer);
 
 /* The transfers that share connections with this one, itself included: a list of mux_transfer.node. */
 struct list *mux_siblings(const struct mux_transfer *transfer);

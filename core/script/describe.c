@@ -113,7 +113,7 @@ static void append_informer(void *data, struct informer *informer)
 	buf_append_format(out, ",\"started\":%s,\"synced\":%s", report.started ? "true" : "false",
 			  report.synced ? "true" : "false");
 	buf_append_format(out, ",\"objects\":%zu,\"bytes\":%zu,\"attempts\":%u,\"lists\":%lu,\"watches\":%lu",
-			  report.objects, report.bytes, report.attempts, report.lists, report.watches);
+			  report.objects, report.bytes, report.attempts, report.counts.lists, report.counts.watches);
 	buf_append_text(out, "}");
 }
 

@@ -143,8 +143,10 @@ describe("a factory", function()
 		driver:order "start"
 		server:discover()
 		server:list(FIRST)
+		local before = driver:ask("report", { id = "i" })
 		driver:order "start"
-		assert.equal(1, driver:ask("report", { id = "i" }).lists)
+		local after = driver:ask("report", { id = "i" })
+		assert.same({ before.lists, before.watches }, { after.lists, after.watches })
 	end)
 
 	it("shares one informer among those who ask for the same", function()

@@ -165,6 +165,20 @@ static void say(const char *event)
 	end_event();
 }
 
+static void add_causes(const char *name, const unsigned long counts[REFLECTOR_CAUSES])
+{
+	const char *comma = "";
+	buf_append_format(&line, ",\"%s\":{", name);
+	for (int i = 0; i < REFLECTOR_CAUSES; i++) {
+		if (!counts[i])
+			continue;
+		buf_append_format(&line, "%s\"%s\":%lu", comma, reflector_cause_name((enum reflector_cause)i),
+				  counts[i]);
+		comma = ",";
+	}
+	buf_append_char(&line, '}');
+}
+
 static void add_report(const struct informer_report *report)
 {
 	add_text("label", report->label);
@@ -178,12 +192,14 @@ static void add_report(const struct informer_report *report)
 	add_number("status", report->status);
 	if (report->next_try > 0)
 		add_number("wait", report->next_try - clock_now());
-	add_number("lists", (double)report->lists);
-	add_number("watches", (double)report->watches);
-	add_number("bookmarks", (double)report->bookmarks);
+	add_number("lists", (double)report->counts.lists);
+	add_number("watches", (double)report->counts.watches);
+	add_number("bookmarks", (double)report->counts.bookmarks);
 	add_number("duplicates", (double)report->duplicates);
 	add_number("stale", (double)report->stale);
-	add_number("skipped", (double)report->skipped);
+	add_number("skipped", (double)report->counts.skipped);
+	add_causes("relists", report->counts.relists);
+	add_causes("restarts", report->counts.restarts);
 }
 
 static void free_watched(struct watched *watched)
@@ -208,7 +224,7 @@ static void on_change(void *data)
 	char now[sizeof(watched->last)];
 	informer_report(watched->informer, &report);
 	snprintf(now, sizeof(now), "%.*s %d %u %lu %lu", (int)strcspn(report.state, "0123456789"), report.state,
-		 report.synced, report.attempts, report.lists, report.watches);
+		 report.synced, report.attempts, report.counts.lists, report.counts.watches);
 	if (!strcmp(now, watched->last))
 		return;
 	strcpy(watched->last, now);

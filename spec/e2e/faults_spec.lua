@@ -91,11 +91,13 @@ describe("an answer of the server that can't be read", function()
 		},
 	}
 
-	-- The next list or watch; what the program asks before is answered.
+	-- The next list or watch, of a server without watch-lists; what the program asks before is answered.
 	local function next_request()
 		while true do
 			local request = server:accept()
-			if request.target:find "^/api/v1/configmaps" then
+			if request.target:find("sendInitialEvents=true", 1, true) then
+				request:reply(422, JSON, '{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}')
+			elseif request.target:find "^/api/v1/configmaps" then
 				return request
 			elseif request.target:find "^/api/v1" then
 				request:reply(200, JSON, resources)

@@ -5,6 +5,9 @@
 --   request:items({ script.object("a", 5) }, { version = "10", continue = "x" })
 --   request:status(410, "Expired", "too old")   a Status; with headers as a fourth
 --   local stream = script:watch "10"            waits for a WATCH from that resourceVersion
+--   script.streams = true                       it takes watch-lists; else it refuses them by itself, as older servers do
+--   local stream = script:watch_list "10"       waits for a watch-list from that resourceVersion; nil for none
+--   stream:initial_end "10"                     the bookmark behind the initial state
 --   stream:open()  stream:event("ADDED", "a", 11)  stream:raw_bytes(bytes)  stream:finish()  stream:cut()
 local assert = require "luassert"
 local cjson = require "cjson"
@@ -39,8 +42,7 @@ local function decode(text)
 	end))
 end
 
---- The next request, whatever it is: path, and parameters.
-function Script:request()
+function Script:accept()
 	local raw = self.server:accept(SECONDS)
 	local path, query = raw.target:match "^([^?]*)%??(.*)$"
 	local exchange = setmetatable({ raw = raw, path = path, parameters = {}, headers = raw.headers, peer = raw.peer }, Exchange)
@@ -48,6 +50,20 @@ function Script:request()
 		exchange.parameters[name] = decode(value)
 	end
 	return exchange
+end
+
+--- The next request that is not answered by itself: path, and parameters.
+function Script:request()
+	while true do
+		local exchange = self:accept()
+		if exchange.path == "/version" then
+			exchange:json(200, { gitVersion = self.version or "v1.30.0" })
+		elseif exchange.parameters.sendInitialEvents and not self.streams then
+			exchange:status(422, "Invalid", "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled")
+		else
+			return exchange
+		end
+	end
 end
 
 --- Answers the look-up of the kind. With `absent`, as a server that does not have it.
@@ -81,6 +97,13 @@ function Script:watch(version, path)
 	assert.equal(path or "/api/v1/configmaps", request.path)
 	local timeout = tonumber(request.parameters.timeoutSeconds)
 	assert(timeout >= 300 and timeout < 600, "timeoutSeconds is " .. tostring(timeout))
+	return request
+end
+
+function Script:watch_list(version, path)
+	local request = self:watch(version, path)
+	assert.equal("true", request.parameters.sendInitialEvents)
+	assert.equal("NotOlderThan", request.parameters.resourceVersionMatch)
 	return request
 end
 
@@ -129,6 +152,11 @@ end
 
 function Exchange:bookmark(version)
 	self:send("BOOKMARK", { apiVersion = "v1", kind = "ConfigMap", metadata = { resourceVersion = version } })
+end
+
+function Exchange:initial_end(version)
+	self:send("BOOKMARK", { apiVersion = "v1", kind = "ConfigMap",
+		metadata = { resourceVersion = version, annotations = { ["k8s.io/initial-events-end"] = "true" } } })
 end
 
 function Exchange:error(code, reason, message, extra)
