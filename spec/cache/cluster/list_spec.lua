@@ -66,6 +66,27 @@ describe("lists of a real API server", function()
 		end)
 	end)
 
+	-- The API server keeps a watch cache of the one and none of the other.
+	for _, kind in ipairs { "ConfigMap", "Event" } do
+		it("of " .. kind .. "s in one stream, that goes on as the watch", function()
+			local plural = kind:lower() .. "s"
+			local body = { apiVersion = "v1", kind = kind, metadata = { name = "one" } }
+			if kind == "Event" then
+				body.involvedObject, body.reason = { namespace = namespace, kind = "Pod", name = "p" }, "Spec"
+			end
+			own:create(path .. plural, body)
+			driver:follow { apiVersion = "v1", kind = kind, namespaces = namespace }
+			driver:event("synced", "h")
+			body.metadata.name = "two"
+			own:create(path .. plural, body)
+			driver:event("add", "h", function(event)
+				return event.key == namespace .. "/two"
+			end)
+			local report = driver:ask("report", { id = "i" })
+			assert.same({ 1, 1 }, { report.lists, report.watches })
+		end)
+	end
+
 	it("of 5,000 objects in pages of 10, where the server pages", function()
 		-- The API server keeps no watch cache of Events, so that even the first list comes from etcd, in pages.
 		own:create_many(MANY, path .. "events", { apiVersion = "v1", kind = "Event", metadata = { generateName = "e-" },
