@@ -66,24 +66,42 @@ static const char *series_labels(const void *series)
 
 /* --- text as it stands on the page --- */
 
+/* How many of the next bytes, of left at most, stand for themselves on the page. */
+static size_t plain_length(const char *text, size_t left)
+{
+	size_t length = 0;
+	while (length < left && !(text[length] & 0x80) && text[length] != '\n' && text[length] != '\\' &&
+	       text[length] != '"')
+		length++;
+	return length;
+}
+
+/* One character. Returns how many bytes of text it was; 0 when that is more than room. */
+static size_t append_character(struct buf *out, const char *text, size_t left, size_t room, bool quoted)
+{
+	size_t length = utf8_sequence((const unsigned char *)text, left);
+	if (length > room)
+		return 0;
+	if (!length)
+		buf_append_text(out, "\xEF\xBF\xBD");
+	else if (*text == '\n')
+		buf_append_text(out, "\\n");
+	else if (*text == '\\' || (quoted && *text == '"'))
+		buf_append_format(out, "\\%c", *text);
+	else
+		buf_append(out, text, length);
+	return length ? length : 1;
+}
+
 static void append_text(struct buf *out, const char *text, bool quoted)
 {
-	size_t left = strlen(text), room = LONGEST_TEXT;
-	while (left) {
-		size_t length = utf8_sequence((const unsigned char *)text, left), taken = length ? length : 1;
-		if (taken > room)
+	size_t left = strlen(text), room = LONGEST_TEXT, taken;
+	for (; left && room; text += taken, left -= taken, room -= taken) {
+		taken = plain_length(text, left < room ? left : room);
+		if (taken)
+			buf_append(out, text, taken);
+		else if (!(taken = append_character(out, text, left, room, quoted)))
 			return;
-		if (!length)
-			buf_append_text(out, "\xEF\xBF\xBD");
-		else if (*text == '\n')
-			buf_append_text(out, "\\n");
-		else if (*text == '\\' || (quoted && *text == '"'))
-			buf_append_format(out, "\\%c", *text);
-		else
-			buf_append(out, text, length);
-		text += taken;
-		left -= taken;
-		room -= taken;
 	}
 }
 
@@ -113,6 +131,9 @@ static void free_family(struct metric_family *family)
 	for (size_t i = 0; i < family->label_count; i++)
 		alloc_free(family->labels[i]);
 	alloc_free(family->series);
+	for (size_t i = 0; i < family->bound_count; i++)
+		alloc_free(family->bound_texts[i]);
+	alloc_free(family->bound_texts);
 	alloc_free(family->bounds);
 	alloc_free(family->name);
 	alloc_free(family->help);
@@ -231,6 +252,21 @@ static char *help_text(const char *help)
 	return buf_take(&text);
 }
 
+static void copy_bounds(struct metric_family *family, const struct metric_definition *definition)
+{
+	family->bound_count = definition->bound_count;
+	if (!family->bound_count)
+		return;
+	family->bounds = alloc_copy(definition->bounds, family->bound_count * sizeof(double));
+	family->bound_texts = alloc_zero(family->bound_count * sizeof(char *));
+	for (size_t i = 0; i < family->bound_count; i++) {
+		struct buf text;
+		buf_init(&text, 0);
+		metric_append_number(&text, family->bounds[i]);
+		family->bound_texts[i] = buf_take(&text);
+	}
+}
+
 static struct metric_family *make_family(struct metric_registry *registry, const struct metric_definition *definition)
 {
 	struct metric_family *family = alloc_object(&family_type, sizeof(*family));
@@ -239,9 +275,7 @@ static struct metric_family *make_family(struct metric_registry *registry, const
 	family->name = alloc_string(definition->name);
 	family->help = help_text(definition->help);
 	family->limit = definition->limit;
-	family->bound_count = definition->bound_count;
-	if (family->bound_count)
-		family->bounds = alloc_copy(definition->bounds, family->bound_count * sizeof(double));
+	copy_bounds(family, definition);
 	for (; definition->labels[family->label_count]; family->label_count++)
 		family->labels[family->label_count] = alloc_string(definition->labels[family->label_count]);
 	return family;

@@ -25,6 +25,7 @@ struct metric_family {
 	char *labels[METRIC_LABELS];
 	size_t label_count;
 	double *bounds;
+	char **bound_texts; /* as on the page */
 	size_t bound_count;
 	size_t limit;
 	struct metric_series **series; /* in the order of their labels */
@@ -39,6 +40,9 @@ struct metric_registry {
 	unsigned long page;
 	struct buf scratch;
 };
+
+/* The fewest digits, of 15 and 17, that read as the same number. */
+void metric_append_number(struct buf *out, double value);
 
 /* Removes what no collector has given to the page under way. */
 void metric_sweep(struct metric_registry *registry);

@@ -21,8 +21,7 @@ static void append_integer(struct buf *out, int64_t value)
 	buf_append(out, at, (size_t)(text + sizeof(text) - at));
 }
 
-/* The fewest digits that read as the same number. */
-static void append_number(struct buf *out, double value)
+void metric_append_number(struct buf *out, double value)
 {
 	char text[40];
 	if (value == floor(value) && fabs(value) <= EXACT) {
@@ -33,11 +32,9 @@ static void append_number(struct buf *out, double value)
 		buf_append_text(out, isnan(value) ? "NaN" : value > 0 ? "+Inf" : "-Inf");
 		return;
 	}
-	for (int digits = 15; digits <= 17; digits++) {
-		snprintf(text, sizeof(text), "%.*g", digits, value);
-		if (strtod(text, NULL) == value)
-			break;
-	}
+	snprintf(text, sizeof(text), "%.15g", value);
+	if (strtod(text, NULL) != value)
+		snprintf(text, sizeof(text), "%.17g", value);
 	buf_append_text(out, text);
 }
 
@@ -69,7 +66,7 @@ static void append_start(struct buf *out, const struct metric_series *series, co
 static void append_plain(struct buf *out, const struct metric_series *series, const char *suffix)
 {
 	append_start(out, series, suffix, NULL);
-	append_number(out, series->value);
+	metric_append_number(out, series->value);
 	buf_append_char(out, '\n');
 }
 
@@ -81,15 +78,12 @@ static void append_count(struct buf *out, const struct metric_series *series, co
 	buf_append_char(out, '\n');
 }
 
-static void append_histogram(struct buf *out, const struct metric_series *series, struct buf *bound)
+static void append_histogram(struct buf *out, const struct metric_series *series)
 {
 	const struct metric_family *family = series->family;
 	uint64_t count = 0;
-	for (size_t i = 0; i < family->bound_count; i++) {
-		buf_reset(bound);
-		append_number(bound, family->bounds[i]);
-		append_count(out, series, "_bucket", buf_text(bound), count += series->counts[i]);
-	}
+	for (size_t i = 0; i < family->bound_count; i++)
+		append_count(out, series, "_bucket", family->bound_texts[i], count += series->counts[i]);
 	count += series->counts[family->bound_count];
 	append_count(out, series, "_bucket", "+Inf", count);
 	append_plain(out, series, "_sum");
@@ -103,7 +97,7 @@ static void append_family(struct buf *out, const struct metric_family *family)
 	append_head(out, family);
 	for (size_t i = 0; i < family->count; i++) {
 		if (family->type == METRIC_HISTOGRAM)
-			append_histogram(out, family->series[i], &family->registry->scratch);
+			append_histogram(out, family->series[i]);
 		else
 			append_plain(out, family->series[i], "");
 	}

@@ -130,6 +130,33 @@ static void copy_namespaces(struct spec *spec, const struct informer_spec *from)
 	buf_fini(&text);
 }
 
+static void append_paths(struct buf *label, const char *what, const char *const *paths, size_t count)
+{
+	const char **sorted = sort_texts(paths, &count);
+	buf_append_format(label, " (%s%s", what, count ? "" : " nothing");
+	for (size_t i = 0; i < count; i++)
+		buf_append_format(label, "%s%s", i ? "," : " ", sorted[i]);
+	buf_append_char(label, ')');
+	alloc_free(sorted);
+}
+
+static bool drops_as_usual(const struct informer_spec *spec)
+{
+	return !spec->drop_given || (spec->drop_count == 1 && !strcmp(spec->drop[0], informer_usual_drop[0]));
+}
+
+static void append_projection(struct buf *label, const struct informer_spec *from)
+{
+	if (from->metadata_only)
+		buf_append_text(label, " (metadata)");
+	if (from->keep)
+		append_paths(label, "keep", from->keep, from->keep_count);
+	else if (!drops_as_usual(from))
+		append_paths(label, "drop", from->drop, from->drop_count);
+	if (from->transform)
+		buf_append_text(label, " (transformed)");
+}
+
 static char *make_label(const struct spec *spec, const struct informer_spec *from)
 {
 	struct buf label;
@@ -141,10 +168,7 @@ static char *make_label(const struct spec *spec, const struct informer_spec *fro
 		buf_append_format(&label, " %s", spec->label_selector);
 	if (spec->field_selector)
 		buf_append_format(&label, " %s", spec->field_selector);
-	if (from->metadata_only)
-		buf_append_text(&label, " (metadata)");
-	if (from->transform)
-		buf_append_text(&label, " (transformed)");
+	append_projection(&label, from);
 	return buf_take(&label);
 }
 

@@ -79,6 +79,8 @@ describe("/metrics", function()
 	it("has a row for each informer", function()
 		run = start [[
 			local maps = k8s.informer { apiVersion = "v1", kind = "ConfigMap", namespace = "default", label_selector = "a in (b,c)" }
+			k8s.informer { apiVersion = "v1", kind = "ConfigMap", namespace = "default", label_selector = "a in (b,c)", keep = { "data" } }
+			k8s.informer { apiVersion = "v1", kind = "ConfigMap", namespace = "default", label_selector = "a in (b,c)", drop = {} }
 			k8s.informer { apiVersion = "example.com/v1", kind = "Absent" }
 		]]
 		local server = server_of(run)
@@ -89,12 +91,19 @@ describe("/metrics", function()
 		create(server, "two", { a = "c" })
 		create(server, "other", { a = "d" })
 		local page = await(run, "the objects come", function(page)
-			return page:value("perilune_informer_objects", whole) == 2
+			local total = 0
+			for _, sample in ipairs(page:all "perilune_informer_objects") do
+				total = total + sample.value
+			end
+			return total == 6
 		end)
 		assert.is_true(page:value("perilune_informer_bytes", whole) > 100)
 		assert.equal(0, page:value("perilune_informer_synced", absent))
 		assert.equal(0, page:value("perilune_informer_objects", absent))
-		assert.equal(2, #page:all "perilune_informer_objects")
+		for _, projection in ipairs { " (keep data)", " (drop nothing)" } do
+			local labels = { informer = whole.informer .. projection, api_version = "v1", kind = "ConfigMap" }
+			assert.equal(2, page:value("perilune_informer_objects", labels))
+		end
 	end)
 
 	it("counts the calls of a handler, by what they were and how they ended", function()
