@@ -227,6 +227,53 @@ describe("/metrics", function()
 		run:stop()
 	end)
 
+	it("tells why an informer listed or watched again, and what it heard last", function()
+		local server = stub.listen()
+		local run = host.start {
+			kubeconfig = cli.kubeconfig(files.folder(), server.url), pages = true,
+			script = [[k8s.informer { apiVersion = "v1", kind = "Node", page_size = 500 }]],
+		}
+		local json = { ["content-type"] = "application/json" }
+		local function answer(wanted, ...)
+			local request = server:accept()
+			assert.truthy(request.target:find(wanted, 1, true), request.target)
+			request:reply(200, json, table.concat({ ... }, "\n"))
+		end
+		local list = [[{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[]}]]
+		local function event(kind, object)
+			return cjson.encode { type = kind, object = object }
+		end
+		local function node(version)
+			return { kind = "Node", apiVersion = "v1", metadata = { name = "a", uid = "u", resourceVersion = version } }
+		end
+		answer("/api/v1", cjson.encode { kind = "APIResourceList", groupVersion = "v1", resources = {
+			{ name = "nodes", kind = "Node", namespaced = false, verbs = { "get", "list", "watch" } } } })
+		local labels = { informer = "v1/Node", api_version = "v1", kind = "Node" }
+		assert.is_nil(metrics(run):value("perilune_informer_last_event_age_seconds", labels))
+		answer("limit=500", list)
+		answer("watch=true", event("ADDED", node "6"), event("BOOKMARK", node "7"))
+		answer("resourceVersion=7", event("ERROR", { kind = "Status", code = 410, reason = "Expired", message = "too old" }))
+		answer("limit=500", list)
+		local last = server:accept()
+		local page = await(run, "the list is counted", function(page)
+			return page:value("perilune_informer_relists_total", { informer = "v1/Node", api_version = "v1", kind = "Node", cause = "expired" }) == 1
+		end)
+		local total = 0
+		for _, sample in ipairs(page:all "perilune_informer_relists_total") do
+			total = total + sample.value
+		end
+		assert.equal(1, total)
+		assert.equal(1, page:value("perilune_informer_watch_restarts_total",
+			{ informer = "v1/Node", api_version = "v1", kind = "Node", cause = "ended" }))
+		local function age(name)
+			return page:value(("perilune_informer_last_%s_age_seconds"):format(name), labels)
+		end
+		assert.is_true(age "event" < age "bookmark" and age "bookmark" > 0.5, "the list came after the bookmark")
+		last.peer:close()
+		server:close()
+		run:stop()
+	end)
+
 	it("counts what gets no answer as an error", function()
 		local script = [[k8s.main(function() print(k8s.get { apiVersion = "v1", kind = "Node", name = "a" }) end)]]
 		local run = host.start { kubeconfig = cli.kubeconfig(files.folder()), pages = true, script = script }
