@@ -55,6 +55,26 @@ void pool_free(struct pool *pool)
 	alloc_free(pool);
 }
 
+static bool is_named(const struct pool *pool, const char *label)
+{
+	LIST_EACH (&pool->members, node)
+		if (!strcmp(informer_label(LIST_ENTRY(node, struct member, node)->informer), label))
+			return true;
+	return false;
+}
+
+/* Where labels can't tell two informers from each other, as with two transforms, a number does. */
+static void name_apart(const struct pool *pool, struct informer *informer)
+{
+	char *label = alloc_string(informer_label(informer));
+	for (unsigned number = 2; is_named(pool, informer_label(informer)); number++) {
+		char *numbered = alloc_format("%s %u", label, number);
+		informer_rename(informer, numbered);
+		alloc_free(numbered);
+	}
+	alloc_free(label);
+}
+
 void pool_each(struct pool *pool, void (*on_informer)(void *data, struct informer *informer), void *data)
 {
 	LIST_EACH (&pool->members, node)
@@ -70,6 +90,7 @@ static struct member *make_member(struct pool *pool, const struct informer_spec 
 	struct member *member = alloc_zero(sizeof(*member) + key->length + 1);
 	member->informer = informer;
 	member->page_size = spec->page_size;
+	name_apart(pool, informer);
 	member->key_length = key->length;
 	memcpy(member->key, key->data, key->length);
 	list_add_tail(&pool->members, &member->node);

@@ -427,6 +427,12 @@ const char *informer_label(const struct informer *informer)
 	return informer->spec.label;
 }
 
+void informer_rename(struct informer *informer, const char *label)
+{
+	alloc_free(informer->spec.label);
+	informer->spec.label = alloc_string(label);
+}
+
 const struct resource *informer_resource(const struct informer *informer)
 {
 	return informer->resource;

@@ -46,6 +46,7 @@ const char *informer_api_version(const struct informer *informer);
 const char *informer_kind(const struct informer *informer); /* as asked until it is resolved; then the server's */
 const char *
 informer_label(const struct informer *informer); /* "v1/Pod", "apps/v1/Deployment shop app=web": for logs and tables */
+void informer_rename(struct informer *informer, const char *label); /* for pools, before anybody has seen its label */
 const struct resource *informer_resource(const struct informer *informer); /* NULL until resolved */
 size_t informer_namespace_count(const struct informer *informer);
 const char *informer_namespace(const struct informer *informer, size_t i);

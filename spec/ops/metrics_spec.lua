@@ -106,6 +106,16 @@ describe("/metrics", function()
 		end
 	end)
 
+	it("tells informers apart that differ in their transform alone", function()
+		local script = [[k8s.informer { apiVersion = "v1", kind = "Namespace", transform = function(object) return object end }]]
+		run = host.start { scripts = { one = script, two = script }, pages = true, flags = { "--sandbox" } }
+		local function synced(page, suffix)
+			return page:value("perilune_informer_synced",
+				{ informer = "v1/Namespace (transformed)" .. suffix, api_version = "v1", kind = "Namespace" })
+		end
+		await(run, "both sync", function(page) return synced(page, "") == 1 and synced(page, " 2") == 1 end)
+	end)
+
 	it("counts the calls of a handler, by what they were and how they ended", function()
 		run = start [[
 			local maps = k8s.informer { apiVersion = "v1", kind = "ConfigMap", namespace = "default", label_selector = "spec" }
