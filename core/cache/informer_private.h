@@ -2,8 +2,8 @@
 #ifndef PERILUNE_CACHE_INFORMER_PRIVATE_H
 #define PERILUNE_CACHE_INFORMER_PRIVATE_H
 
+#include "base/backoff.h"
 #include "cache/apply.h"
-#include "cache/backoff.h"
 #include "cache/informer.h"
 #include "cache/spec.h"
 #include "kube/discovery.h"

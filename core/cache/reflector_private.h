@@ -3,8 +3,8 @@
 #ifndef PERILUNE_CACHE_REFLECTOR_PRIVATE_H
 #define PERILUNE_CACHE_REFLECTOR_PRIVATE_H
 
+#include "base/backoff.h"
 #include "base/strmap.h"
-#include "cache/backoff.h"
 #include "cache/reflector.h"
 #include "kube/frame.h"
 #include "kube/request.h"

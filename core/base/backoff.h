@@ -2,9 +2,9 @@
  *
  * 800 ms, doubling to 30 s, each wait longer by a random part of itself; from the start again after 2 minutes without a
  * failure. The log hears of the first failure and then of those at doubling distances, 10 s to 5 min. One for each
- * watch, never shared. */
-#ifndef PERILUNE_CACHE_BACKOFF_H
-#define PERILUNE_CACHE_BACKOFF_H
+ * thing that is tried, never shared. */
+#ifndef PERILUNE_BASE_BACKOFF_H
+#define PERILUNE_BASE_BACKOFF_H
 
 #include <stdbool.h>
 

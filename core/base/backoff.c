@@ -1,4 +1,4 @@
-#include "cache/backoff.h"
+#include "base/backoff.h"
 
 #include <math.h>
 #include <stdint.h>
