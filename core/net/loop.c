@@ -164,6 +164,7 @@ struct loop *loop_new(struct err *err)
 		return NULL;
 	}
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGCHLD, SIG_DFL); /* a parent may have it ignored, and then the exit codes of children are lost */
 	struct loop *loop = alloc_object(&loop_type, sizeof(*loop));
 	loop->ev = ev;
 	ev_timer_init(&loop->wait, on_wait, 0, 0);

@@ -1,4 +1,4 @@
-/* loop_ev: the libev loop inside a loop. For mux.c alone. */
+/* loop_ev: the libev loop inside a loop. For the files of core/net that watch descriptors. */
 #ifndef PERILUNE_NET_LOOP_EV_H
 #define PERILUNE_NET_LOOP_EV_H
 
