@@ -92,6 +92,79 @@ char *clock_format(double wall, char *out, size_t size)
 	return out;
 }
 
+/* So many digits that stand for a number in these bounds; moves *text behind them. */
+static bool read_digits(const char **text, int count, int least, int most, int *out)
+{
+	for (*out = 0; count; count--, (*text)++) {
+		if (**text < '0' || **text > '9')
+			return false;
+		*out = *out * 10 + (**text - '0');
+	}
+	return *out >= least && *out <= most;
+}
+
+static bool read_character(const char **text, char wanted)
+{
+	bool there = **text == wanted;
+	*text += there;
+	return there;
+}
+
+static bool read_date(const char **text, struct tm *parts)
+{
+	return read_digits(text, 4, 0, 9999, &parts->tm_year) && read_character(text, '-') &&
+	       read_digits(text, 2, 1, 12, &parts->tm_mon) && read_character(text, '-') &&
+	       read_digits(text, 2, 1, 31, &parts->tm_mday);
+}
+
+static bool read_time(const char **text, struct tm *parts)
+{
+	return read_digits(text, 2, 0, 23, &parts->tm_hour) && read_character(text, ':') &&
+	       read_digits(text, 2, 0, 59, &parts->tm_min) && read_character(text, ':') &&
+	       read_digits(text, 2, 0, 59, &parts->tm_sec);
+}
+
+static bool read_fraction(const char **text, double *fraction)
+{
+	double weight = 1;
+	*fraction = 0;
+	if (!read_character(text, '.'))
+		return true;
+	for (; **text >= '0' && **text <= '9'; (*text)++)
+		*fraction += (**text - '0') * (weight /= 10);
+	return weight < 1;
+}
+
+/* Seconds east of UTC. */
+static bool read_offset(const char **text, int *offset)
+{
+	int hours, minutes;
+	*offset = 0;
+	if (read_character(text, 'Z'))
+		return true;
+	bool east = read_character(text, '+');
+	if ((!east && !read_character(text, '-')) || !read_digits(text, 2, 0, 23, &hours) ||
+	    !read_character(text, ':') || !read_digits(text, 2, 0, 59, &minutes))
+		return false;
+	*offset = (east ? 60 : -60) * (hours * 60 + minutes);
+	return true;
+}
+
+double clock_parse(const char *text)
+{
+	struct tm parts = {0};
+	double fraction;
+	int offset;
+	if (!read_date(&text, &parts) || !read_character(&text, 'T') || !read_time(&text, &parts) ||
+	    !read_fraction(&text, &fraction) || !read_offset(&text, &offset) || *text)
+		return NAN;
+	int day = parts.tm_mday;
+	parts.tm_year -= 1900;
+	parts.tm_mon--;
+	double whole = (double)timegm(&parts);
+	return parts.tm_mday == day ? whole + fraction - offset : NAN; /* timegm makes a later day of 31 June */
+}
+
 /* "1", "1.5", ".5" or "1." as Go takes it; moves *text behind it. False when there is no digit. */
 static bool read_decimal(const char **text, double *out)
 {

@@ -21,9 +21,14 @@ struct material {
 
 struct auth {
 	const struct config *config;
-	struct material material;
-	struct http_tls *tls; /* made of material; NULL for plain http */
-	double due;           /* clock_now() of the next look at the files; negative: there are none to look at */
+	struct exec *exec;        /* NULL where no plugin is used */
+	unsigned exec_serial;     /* of the credential in material */
+	struct material files;    /* what the configuration and its files say */
+	struct material material; /* with the plugin's credential for what they don't */
+	const char **headers;     /* point into material and config */
+	struct http_tls *tls;     /* made of material; NULL for plain http */
+	bool changed_tls;         /* since auth_refresh said so last */
+	double due;               /* clock_now() of the next look at the files; negative: there are none to look at */
 	unsigned generation;
 	bool plain; /* http://: no credentials leave this process */
 };
@@ -37,6 +42,12 @@ static void material_fini(struct material *material)
 	*material = (struct material){0};
 }
 
+static struct material material_copy(const struct material *material)
+{
+	return (struct material){alloc_string(material->ca), alloc_string(material->cert), alloc_string(material->key),
+				 alloc_string(material->header)};
+}
+
 /* The inline text, or the file's; *out NULL where neither is given. */
 static int read_pem(const char *text, const char *file, const char *label, const char *what, char **out,
 		    struct err *err)
@@ -46,22 +57,12 @@ static int read_pem(const char *text, const char *file, const char *label, const
 		return err_prefix(err, "%s", what);
 	if (!*out)
 		return 0;
-	const char *begin = strstr(*out, "-----BEGIN ");
-	if (begin && strstr(begin, label))
+	if (credential_is_pem(*out, label))
 		return 0;
 	secret_free(*out);
 	*out = NULL;
 	const char *where = text || !file ? "data" : file;
 	return err_set(err, "", "%s: %s holds no PEM block \"%s\"", what, where, label);
-}
-
-/* A header is one line of visible characters; anything else would be a way to add headers. */
-static bool is_token(const char *token)
-{
-	for (const char *at = token; *at; at++)
-		if (*at <= ' ' || *at >= 0x7F)
-			return false;
-	return *token != '\0';
 }
 
 static char *trim(char *text)
@@ -74,6 +75,11 @@ static char *trim(char *text)
 	return trimmed;
 }
 
+static char *bearer_header(const char *token)
+{
+	return alloc_format("Authorization: Bearer %s", token);
+}
+
 static int read_token(const struct config *config, char **header, struct err *err)
 {
 	const char *where = config->token_file ? config->token_file : "token of the kubeconfig";
@@ -82,8 +88,8 @@ static int read_token(const struct config *config, char **header, struct err *er
 		return err_prefix(err, "token");
 	token = trim(token);
 	int result = 0;
-	if (is_token(token))
-		*header = alloc_format("Authorization: Bearer %s", token);
+	if (credential_is_token(token))
+		*header = bearer_header(token);
 	else
 		result = err_set(err, "", "%s is %s", where,
 				 *token ? "no token: it holds spaces or other unusual characters" : "empty");
@@ -143,8 +149,24 @@ static struct http_tls *make_tls(const struct config *config, const struct mater
 	});
 }
 
+/* Array and lines of before are gone after it. */
+static void list_headers(struct auth *auth)
+{
+	size_t count = 0;
+	char *const *lines = auth->config->impersonation;
+	while (lines && lines[count])
+		count++;
+	alloc_free(auth->headers);
+	auth->headers = alloc_zero((count + 2) * sizeof(*auth->headers));
+	const char **next = auth->headers;
+	if (auth->material.header)
+		*next++ = auth->material.header;
+	for (size_t i = 0; i < count; i++)
+		*next++ = lines[i];
+}
+
 /* material is taken. */
-static void use(struct auth *auth, struct material *material, bool *changed_tls)
+static void use(struct auth *auth, struct material *material)
 {
 	struct material *old = &auth->material;
 	bool tls = !same(old->ca, material->ca) || !same(old->cert, material->cert) || !same(old->key, material->key);
@@ -156,7 +178,23 @@ static void use(struct auth *auth, struct material *material, bool *changed_tls)
 	}
 	material_fini(old);
 	*old = *material;
-	*changed_tls = tls;
+	auth->changed_tls |= tls;
+	list_headers(auth);
+}
+
+/* What the user's entry says itself goes before what its plugin says, as for kubectl. */
+static void combine(struct auth *auth)
+{
+	struct material material = material_copy(&auth->files);
+	const struct credential *credential = auth->exec ? exec_credential(auth->exec) : &(struct credential){0};
+	if (!material.header && credential->token)
+		material.header = bearer_header(credential->token);
+	if (!material.cert && credential->cert) {
+		material.cert = alloc_string(credential->cert);
+		material.key = alloc_string(credential->key);
+	}
+	auth->exec_serial = auth->exec ? exec_serial(auth->exec) : 0;
+	use(auth, &material);
 }
 
 static bool has_files(const struct config *config)
@@ -164,36 +202,44 @@ static bool has_files(const struct config *config)
 	return config->ca_file || config->cert_file || config->key_file || config->token_file;
 }
 
-static int reload(struct auth *auth, bool *changed_tls, struct err *err)
+static int reload(struct auth *auth, struct err *err)
 {
-	struct material material;
-	*changed_tls = false;
+	struct material files;
 	auth->due = clock_now() + RETRY_SECONDS;
-	if (read_material(auth, &material, err))
+	if (read_material(auth, &files, err))
 		return -1;
-	use(auth, &material, changed_tls);
+	material_fini(&auth->files);
+	auth->files = files;
+	combine(auth);
 	auth->due = has_files(auth->config) && !auth->plain ? clock_now() + FRESH_SECONDS : -1;
 	return 0;
 }
 
+static bool has_token(const struct config *config)
+{
+	return config->token || config->token_file || config->username;
+}
+
 static void warn_plain(const struct config *config)
 {
-	if (config->token || config->token_file || config->username || config->cert || config->cert_file)
+	if (has_token(config) || config->cert || config->cert_file || config->plugin)
 		log_warn(NULL, "%s is plain http: the credentials of %s are not sent to it", config->server,
 			 config->source);
 }
 
-struct auth *auth_new(const struct config *config, struct err *err)
+struct auth *auth_new(struct loop *loop, const struct config *config, struct err *err)
 {
 	struct auth *auth = alloc_object(&auth_type, sizeof(*auth));
-	bool changed;
 	auth->config = config;
 	auth->plain = strncasecmp(config->server, "https://", 8) != 0;
-	if (reload(auth, &changed, err)) {
+	if (config->plugin && !auth->plain && !has_token(config))
+		auth->exec = exec_new(loop, config);
+	if (reload(auth, err)) {
 		err_prefix(err, "%s", config->source);
 		auth_free(auth);
 		return NULL;
 	}
+	auth->changed_tls = false;
 	if (auth->plain)
 		warn_plain(config);
 	return auth;
@@ -203,27 +249,43 @@ void auth_free(struct auth *auth)
 {
 	if (!auth)
 		return;
+	exec_free(auth->exec);
 	http_tls_unref(auth->tls);
+	material_fini(&auth->files);
 	material_fini(&auth->material);
+	alloc_free(auth->headers);
 	alloc_object_free(&auth_type, auth);
 }
 
 int auth_refresh(struct auth *auth, bool *changed_tls, struct err *err)
 {
-	*changed_tls = false;
-	if (auth->due < 0 || clock_now() < auth->due)
-		return 0;
-	return reload(auth, changed_tls, err);
+	int result = 0;
+	if (auth->exec && exec_serial(auth->exec) != auth->exec_serial)
+		combine(auth);
+	if (auth->due >= 0 && clock_now() >= auth->due)
+		result = reload(auth, err);
+	*changed_tls = auth->changed_tls;
+	auth->changed_tls = false;
+	return result;
+}
+
+bool auth_ready(struct auth *auth, struct exec_wait *wait)
+{
+	return !auth->exec || exec_ready(auth->exec, auth->files.ca, wait);
+}
+
+bool auth_reread(struct auth *auth)
+{
+	unsigned before = auth->generation;
+	struct err err;
+	if (auth->due >= 0 && reload(auth, &err))
+		log_warn(NULL, "after a refusal by %s: %s", auth->config->server, err.message);
+	return auth->generation != before;
 }
 
 bool auth_reject(struct auth *auth)
 {
-	unsigned before = auth->generation;
-	struct err err;
-	bool changed_tls;
-	if (auth->due >= 0 && reload(auth, &changed_tls, &err))
-		log_warn(NULL, "after a refusal by %s: %s", auth->config->server, err.message);
-	return auth->generation != before;
+	return auth_reread(auth) || (auth->exec && exec_reject(auth->exec));
 }
 
 struct http_tls *auth_tls(const struct auth *auth)
@@ -231,9 +293,9 @@ struct http_tls *auth_tls(const struct auth *auth)
 	return auth->tls;
 }
 
-const char *auth_header(const struct auth *auth)
+const char *const *auth_headers(const struct auth *auth)
 {
-	return auth->material.header;
+	return auth->headers;
 }
 
 unsigned auth_generation(const struct auth *auth)

@@ -11,7 +11,7 @@ ALLOC_TYPE(cluster_type, "cluster");
 
 struct cluster *cluster_new(struct loop *loop, struct config *config, struct err *err)
 {
-	struct auth *auth = auth_new(config, err);
+	struct auth *auth = auth_new(loop, config, err);
 	if (!auth) {
 		config_free(config);
 		return NULL;

@@ -8,24 +8,15 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "kube/impersonate.h"
 #include "kube/kubeconfig.h"
+#include "kube/plugin.h"
 #include "kube/secret.h"
 
 ALLOC_TYPE(config_type, "config");
 
 #define SERVICE_ACCOUNT "/var/run/secrets/kubernetes.io/serviceaccount"
-
-/* What a user entry may ask for and does not get. Ignoring one of them would mean to act as somebody else. */
-static const struct {
-	const char *key, *why;
-} unsupported[] = {
-    {"exec", "(an exec plugin) is not supported yet; use a client certificate, token or tokenFile"},
-    {"auth-provider", "is not supported, nor by kubectl since 1.26; use a client certificate, token or tokenFile"},
-    {"as", "(impersonation) is not supported; name a user with rights of its own"},
-    {"as-uid", "(impersonation) is not supported; name a user with rights of its own"},
-    {"as-groups", "(impersonation) is not supported; name a user with rights of its own"},
-    {"as-user-extra", "(impersonation) is not supported; name a user with rights of its own"},
-};
+#define EXEC_EXTENSION "client.authentication.k8s.io/exec"
 
 static bool starts_with(const char *text, const char *start)
 {
@@ -91,6 +82,17 @@ static int check_cluster(struct config *config, struct err *err)
 	return check_server(config, err);
 }
 
+/* What extensions holds under the name that is for exec plugins. */
+static void read_extension(struct config *config, const struct kubeconfig_entry *entry)
+{
+	for (struct json_iter iter = json_iterate(json_get(entry->value, "extensions")); json_next(&iter);) {
+		struct json_slice extension = json_get(iter.value, "extension");
+		if (json_string_equals(json_get(iter.value, "name"), EXEC_EXTENSION) && extension.data &&
+		    !config->exec_extension)
+			config->exec_extension = alloc_text(extension.data, extension.length);
+	}
+}
+
 static int read_cluster(struct config *config, const struct kubeconfig_entry *entry, struct err *err)
 {
 	if (kubeconfig_text(entry, "server", &config->server, err) ||
@@ -100,6 +102,7 @@ static int read_cluster(struct config *config, const struct kubeconfig_entry *en
 	    kubeconfig_path(entry, "certificate-authority", &config->ca_file, err) ||
 	    kubeconfig_data(entry, "certificate-authority-data", &config->ca, err))
 		return -1;
+	read_extension(config, entry);
 	if (check_cluster(config, err))
 		return err_prefix(err, "%s: cluster \"%s\"", entry->file->path, entry->name);
 	return 0;
@@ -126,12 +129,11 @@ static int check_user(const struct config *config, struct err *err)
 
 static int read_user(struct config *config, const struct kubeconfig_entry *entry, struct err *err)
 {
-	for (size_t i = 0; i < sizeof(unsupported) / sizeof(*unsupported); i++) {
-		enum json_type type = json_type(json_get(entry->value, unsupported[i].key));
-		if (type != JSON_NONE && type != JSON_NULL)
-			return err_set(err, "", "%s: user \"%s\": %s %s", entry->file->path, entry->name,
-				       unsupported[i].key, unsupported[i].why);
-	}
+	if (json_type(json_get(entry->value, "auth-provider")) > JSON_NULL)
+		return kubeconfig_refuse(entry, "auth-provider",
+					 "is not supported, nor by kubectl since 1.26; use an exec plugin (exec), a "
+					 "client certificate, token or tokenFile",
+					 err);
 	if (kubeconfig_path(entry, "client-certificate", &config->cert_file, err) ||
 	    kubeconfig_data(entry, "client-certificate-data", &config->cert, err) ||
 	    kubeconfig_path(entry, "client-key", &config->key_file, err) ||
@@ -139,7 +141,8 @@ static int read_user(struct config *config, const struct kubeconfig_entry *entry
 	    kubeconfig_text(entry, "token", &config->token, err) ||
 	    kubeconfig_path(entry, "tokenFile", &config->token_file, err) ||
 	    kubeconfig_text(entry, "username", &config->username, err) ||
-	    kubeconfig_text(entry, "password", &config->password, err))
+	    kubeconfig_text(entry, "password", &config->password, err) ||
+	    impersonate_read(entry, &config->impersonation, err) || plugin_read(&config->plugin, entry, err))
 		return -1;
 	if (check_user(config, err))
 		return err_prefix(err, "%s: user \"%s\"", entry->file->path, entry->name);
@@ -286,6 +289,7 @@ static char *home_path(void)
 	return alloc_format("%s/.kube/config", home);
 }
 
+/* home NULL: not looked at. */
 static int nothing_found(const char *home, bool named_context, struct err *err)
 {
 	const char *pod = "this is no pod";
@@ -293,23 +297,25 @@ static int nothing_found(const char *home, bool named_context, struct err *err)
 		pod = "a pod has no contexts";
 	else if (given_environment("KUBERNETES_SERVICE_HOST"))
 		pod = "there is no token";
+	if (!home)
+		return err_set(err, "",
+			       "no kubeconfig found: $KUBECONFIG is set and names no file, and %s is not used (%s); "
+			       "correct $KUBECONFIG, unset it for ~/.kube/config, or give --kubeconfig FILE",
+			       service_account_folder(), pod);
 	return err_set(
 	    err, "",
 	    "no kubeconfig found: looked at $KUBECONFIG (not set), %s (%s) and %s (not there); give --kubeconfig FILE",
 	    service_account_folder(), pod, home);
 }
 
-/* Whoever names a context means a kubeconfig, so the pod's account is left out then. */
-static int try_defaults(struct config *config, const char *context, struct err *err)
+/* Whoever names a context means a kubeconfig, so the pod's account is left out then. home NULL: as above. */
+static int try_defaults(struct config *config, const char *home, const char *context, struct err *err)
 {
 	int result = context ? 0 : try_in_cluster(config, err);
-	if (result)
-		return result;
-	char *home = home_path();
-	result = try_files(config, home, context, err);
+	if (!result && home)
+		result = try_files(config, home, context, err);
 	if (!result)
 		nothing_found(home, context != NULL, err);
-	alloc_free(home);
 	return result;
 }
 
@@ -325,14 +331,17 @@ static int load(struct config *config, const struct config_options *options, str
 		if (!result)
 			err_set(err, "", "no kubeconfig at %s; give --kubeconfig a file that exists",
 				options->kubeconfig);
-	} else if (environment) {
+	} else if (environment && environment[strspn(environment, ":")]) {
 		result = try_files(config, environment, context, err);
 		if (!result)
 			err_set(err, "",
 				"no kubeconfig at %s, which $KUBECONFIG names; correct it or give --kubeconfig FILE",
 				environment);
 	} else {
-		result = try_defaults(config, context, err);
+		/* Colons alone are a list of no files, and kubectl then looks for none at home either. */
+		char *home = environment ? NULL : home_path();
+		result = try_defaults(config, home, context, err);
+		alloc_free(home);
 	}
 	return result == 1 ? 0 : -1;
 }
@@ -365,10 +374,13 @@ void config_free(struct config *config)
 	char *const plain[] = {config->source,          config->context,  config->server,    config->namespace,
 			       config->tls_server_name, config->ca,       config->ca_file,   config->cert,
 			       config->cert_file,       config->key_file, config->token_file};
-	char *const secret[] = {config->key, config->token, config->username, config->password, config->proxy_url};
+	char *const secret[] = {config->key,      config->token,     config->username,
+				config->password, config->proxy_url, config->exec_extension};
 	for (size_t i = 0; i < sizeof(plain) / sizeof(*plain); i++)
 		alloc_free(plain[i]);
 	for (size_t i = 0; i < sizeof(secret) / sizeof(*secret); i++)
 		secret_free(secret[i]);
+	plugin_free(config->plugin);
+	secret_texts_free(config->impersonation);
 	alloc_object_free(&config_type, config);
 }

@@ -7,9 +7,11 @@
 
 #include "base/err.h"
 
+struct plugin;
+
 struct config_options {
 	const char *kubeconfig; /* a path list as in $KUBECONFIG; NULL looks at $KUBECONFIG, then the cluster's files,
-				   then ~/.kube/config */
+				   then ~/.kube/config. */
 	const char *context;    /* NULL: current-context */
 	const char *namespace;  /* NULL: the context's, or "default" */
 };
@@ -29,11 +31,14 @@ struct config {
 	char *cert_file, *key_file;
 	char *token, *token_file;  /* token_file wins, as in client-go */
 	char *username, *password; /* basic */
+	struct plugin *plugin;     /* the user's exec plugin; its credential is used where none of the above is given */
+	char *exec_extension;      /* JSON: what the cluster's entry holds for exec plugins */
+	char **impersonation;      /* header lines, ended by NULL, which act as somebody else */
 };
 
 /* NULL with err: no configuration found (err says where it looked), unreadable, malformed (file and what), unknown
  * context (which there are), a cluster or user that a context names and that is not there, a credential kind that is
- * not supported yet. */
+ * not supported. */
 struct config *config_load(const struct config_options *options, struct err *err);
 /* Where there is no cluster: a configuration that nothing connects with. */
 struct config *config_none(void);

@@ -155,8 +155,8 @@ bool kubeconfig_find(const struct kubeconfig *kubeconfig, const char *kind, cons
 		while (json_next(&iter)) {
 			if (!json_string_equals(json_get(iter.value, "name"), name))
 				continue;
-			*entry =
-			    (struct kubeconfig_entry){&kubeconfig->files[i], kind, name, json_get(iter.value, kind)};
+			*entry = (struct kubeconfig_entry){&kubeconfig->files[i], kind, name,
+							   json_get(iter.value, kind), NULL};
 			return true;
 		}
 	}
@@ -183,9 +183,30 @@ void kubeconfig_names(const struct kubeconfig *kubeconfig, const char *kind, str
 	strmap_fini(&seen);
 }
 
-static int refuse(const struct kubeconfig_entry *entry, const char *key, const char *why, struct err *err)
+int kubeconfig_refuse(const struct kubeconfig_entry *entry, const char *key, const char *why, struct err *err)
 {
-	return err_set(err, "", "%s: %s \"%s\": %s %s", entry->file->path, entry->kind, entry->name, key, why);
+	const char *part = entry->part ? entry->part : "";
+	return err_set(err, "", "%s: %s \"%s\": %s%s%s %s", entry->file->path, entry->kind, entry->name, part,
+		       *part ? "." : "", key, why);
+}
+
+/* The text of a JSON string; NULL with err when it is something else, or holds a NUL. */
+static char *take_text(const struct kubeconfig_entry *entry, const char *key, struct json_slice value, struct err *err)
+{
+	if (json_type(value) != JSON_STRING) {
+		kubeconfig_refuse(entry, key, "is no text (a number or a word like \"true\" needs quotes)", err);
+		return NULL;
+	}
+	struct buf text;
+	buf_init(&text, 0);
+	json_string_append(value, &text);
+	bool whole = strlen(buf_text(&text)) == text.length;
+	char *taken = buf_take(&text);
+	if (whole)
+		return taken;
+	secret_free(taken);
+	kubeconfig_refuse(entry, key, "contains a NUL character", err);
+	return NULL;
 }
 
 int kubeconfig_text(const struct kubeconfig_entry *entry, const char *key, char **out, struct err *err)
@@ -194,18 +215,33 @@ int kubeconfig_text(const struct kubeconfig_entry *entry, const char *key, char 
 	struct json_slice value = json_get(entry->value, key);
 	if (!is_given(value) || json_string_equals(value, ""))
 		return 0;
-	if (json_type(value) != JSON_STRING)
-		return refuse(entry, key, "is no text (a number or a word like \"true\" needs quotes)", err);
-	struct buf text;
-	buf_init(&text, 0);
-	json_string_append(value, &text);
-	bool whole = strlen(text.data) == text.length;
-	*out = buf_take(&text);
-	if (whole)
-		return 0;
-	secret_free(*out);
+	*out = take_text(entry, key, value, err);
+	return *out ? 0 : -1;
+}
+
+static size_t count_elements(struct json_slice list)
+{
+	size_t count = 0;
+	for (struct json_iter iter = json_iterate(list); json_next(&iter);)
+		count++;
+	return count;
+}
+
+int kubeconfig_texts(const struct kubeconfig_entry *entry, const char *key, char ***out, struct err *err)
+{
+	struct json_slice list = json_get(entry->value, key);
 	*out = NULL;
-	return refuse(entry, key, "contains a NUL character", err);
+	if (is_given(list) && json_type(list) != JSON_ARRAY)
+		return kubeconfig_refuse(entry, key, "is no list", err);
+	char **texts = alloc_zero((count_elements(list) + 1) * sizeof(*texts)), **next = texts;
+	for (struct json_iter iter = json_iterate(list); json_next(&iter);) {
+		if ((*next++ = take_text(entry, key, iter.value, err)))
+			continue;
+		secret_texts_free(texts);
+		return -1;
+	}
+	*out = texts;
+	return 0;
 }
 
 int kubeconfig_path(const struct kubeconfig_entry *entry, const char *key, char **out, struct err *err)
@@ -236,14 +272,14 @@ int kubeconfig_data(const struct kubeconfig_entry *entry, const char *key, char 
 	char *text = secret_decode(given, &length);
 	secret_free(given);
 	if (!text)
-		return refuse(entry, key, "is no base64", err);
+		return kubeconfig_refuse(entry, key, "is no base64", err);
 	if (strlen(text) == length) {
 		*out = text;
 		return 0;
 	}
 	explicit_bzero(text, length);
 	alloc_free(text);
-	return refuse(entry, key, "holds a NUL byte, so it is no PEM text", err);
+	return kubeconfig_refuse(entry, key, "holds a NUL byte, so it is no PEM text", err);
 }
 
 int kubeconfig_flag(const struct kubeconfig_entry *entry, const char *key, bool *out, struct err *err)
@@ -251,6 +287,18 @@ int kubeconfig_flag(const struct kubeconfig_entry *entry, const char *key, bool 
 	struct json_slice value = json_get(entry->value, key);
 	*out = json_bool(value, false);
 	if (is_given(value) && json_type(value) != JSON_BOOL)
-		return refuse(entry, key, "is neither true nor false", err);
+		return kubeconfig_refuse(entry, key, "is neither true nor false", err);
 	return 0;
+}
+
+int kubeconfig_part(const struct kubeconfig_entry *entry, const char *key, struct kubeconfig_entry *part,
+		    struct err *err)
+{
+	struct json_slice value = json_get(entry->value, key);
+	*part = *entry;
+	part->value = value;
+	part->part = key;
+	if (is_given(value) && json_type(value) != JSON_OBJECT)
+		return kubeconfig_refuse(entry, key, "is no object", err);
+	return is_given(value);
 }

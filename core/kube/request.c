@@ -29,8 +29,9 @@ ALLOC_TYPE(request_type, "request");
 
 #define USER_AGENT "User-Agent: perilune/" PERILUNE_VERSION " (linux/" ARCHITECTURE ")"
 
-/* A request is in one of four states: waiting for a slot (node is in cluster->waiting), under way (http is not NULL),
- * obeying Retry-After (wait is active), dead. A slot is held only while under way. */
+/* A request is in one of five states: waiting for a slot (node is in cluster->waiting), waiting for credentials
+ * (credentials.node is in a list), under way (http is not NULL), obeying Retry-After (wait is active), dead. A slot is
+ * held only while under way or waiting for credentials. */
 struct request {
 	struct cluster *cluster;
 	struct request_events events;
@@ -43,6 +44,7 @@ struct request {
 
 	struct http *http;
 	struct list node;
+	struct exec_wait credentials;
 	struct loop_timer wait, expiry; /* expiry is active while http, which knows the deadline itself, is NULL */
 	bool slot;
 	bool answered;       /* the head of the present try's answer has come, and is counted */
@@ -137,6 +139,7 @@ static void kill_request(struct request *request)
 	struct loop *loop = request->cluster->loop;
 	request->dead = true;
 	list_remove(&request->node);
+	list_remove(&request->credentials.node);
 	loop_timer_stop(loop, &request->wait);
 	loop_timer_stop(loop, &request->expiry);
 	if (request->http)
@@ -163,17 +166,13 @@ static void refresh_credentials(struct cluster *cluster)
 		renew_connections(cluster);
 }
 
-/* True when there are other credentials than those that the server refused. */
-static bool have_better_credentials(struct request *request)
+/* True when there are other credentials than those that were sent; refused: the server did not accept those. */
+static bool have_better_credentials(struct request *request, bool refused)
 {
-	struct cluster *cluster = request->cluster;
-	if (auth_generation(cluster->auth) != request->generation)
+	struct auth *auth = request->cluster->auth;
+	if (auth_generation(auth) != request->generation)
 		return true;
-	struct http_tls *before = auth_tls(cluster->auth);
-	bool better = auth_reject(cluster->auth);
-	if (auth_tls(cluster->auth) != before)
-		renew_connections(cluster);
-	return better;
+	return refused ? auth_reject(auth) : auth_reread(auth);
 }
 
 static double time_left(const struct request *request)
@@ -331,12 +330,12 @@ static bool is_success(const struct http_head *head)
 	return head->status >= 200 && head->status < 300;
 }
 
-/* Files may have been replaced since they were read, or in the middle of that. */
+/* Files may have been replaced since they were read, or in the middle of that; a plugin may have better ones. */
 static bool may_be_healed(struct request *request, const struct http_result *result)
 {
-	bool credentials = result->failure == HTTP_UNTRUSTED || result->failure == HTTP_REFUSED ||
-			   (!result->failure && result->head.status == 401);
-	return credentials && !request->repeated && have_better_credentials(request);
+	bool refused = result->failure == HTTP_REFUSED || (!result->failure && result->head.status == 401);
+	bool credentials = refused || result->failure == HTTP_UNTRUSTED;
+	return credentials && !request->repeated && have_better_credentials(request, refused);
 }
 
 /* libcurl 7.88.1 loses an answer's body, though not its status, when the server's GOAWAY arrives together with it. API
@@ -414,24 +413,60 @@ static void on_warning(void *data, const char *text)
 	warning_log(&request->cluster->warnings, text);
 }
 
+static void on_credentials(void *data, const struct err *err)
+{
+	struct request *request = data;
+	if (!err) {
+		send_request(request);
+		return;
+	}
+	struct err cause = *err;
+	cause.outcome_unknown = request->maybe_happened;
+	finish(request, &cause, (struct json_slice){NULL, 0});
+}
+
+/* False: on_credentials is called later. */
+static bool has_credentials(struct request *request)
+{
+	struct cluster *cluster = request->cluster;
+	refresh_credentials(cluster);
+	request->generation = auth_generation(cluster->auth);
+	if (auth_ready(cluster->auth, &request->credentials))
+		return true;
+	if (request->deadline)
+		loop_timer_start(cluster->loop, &request->expiry, time_left(request));
+	return false;
+}
+
+/* The array is the caller's, the lines are borrowed. */
+static const char **list_headers(const struct request *request, const char *accept, const char *content_type)
+{
+	const char *const *credentials = auth_headers(request->cluster->auth);
+	size_t count = 0;
+	while (credentials[count])
+		count++;
+	const char **headers = alloc_zero((count + 4) * sizeof(*headers)), **next = headers;
+	*next++ = USER_AGENT;
+	*next++ = accept;
+	if (request->body)
+		*next++ = content_type;
+	memcpy(next, credentials, count * sizeof(*credentials));
+	return headers;
+}
+
 static void send_request(struct request *request)
 {
 	static const struct http_events events = {on_head, on_chunk, on_warning, on_done};
 	struct cluster *cluster = request->cluster;
-	refresh_credentials(cluster);
+	if (!has_credentials(request))
+		return;
 	request->answered = false;
-	request->generation = auth_generation(cluster->auth);
 	loop_timer_stop(cluster->loop, &request->expiry);
 	char accept[300], content_type[300];
-	const char *headers[5] = {USER_AGENT, accept};
-	size_t count = 2;
+	const char *type = request->content_type ? request->content_type : "application/json";
 	snprintf(accept, sizeof(accept), "Accept: %s", request->accept ? request->accept : "application/json");
-	if (request->body) {
-		const char *type = request->content_type ? request->content_type : "application/json";
-		snprintf(content_type, sizeof(content_type), "Content-Type: %s", type);
-		headers[count++] = content_type;
-	}
-	headers[count++] = auth_header(cluster->auth);
+	snprintf(content_type, sizeof(content_type), "Content-Type: %s", type);
+	const char **headers = list_headers(request, accept, content_type);
 	request->http = http_start(request->counted ? cluster->calls : cluster->watches,
 				   &(struct http_request){
 				       .method = request->method,
@@ -446,6 +481,7 @@ static void send_request(struct request *request)
 				       .stream = request->stream,
 				   },
 				   &events, request);
+	alloc_free(headers);
 }
 
 /* Takes a slot, or waits for one. */
@@ -472,8 +508,11 @@ static void on_expiry(void *data)
 {
 	struct request *request = data;
 	struct err err;
+	const char *why = request->waits ? "the server asks to wait" : "too many requests are under way";
+	if (!list_is_empty(&request->credentials.node))
+		why = "the exec plugin, which has the credentials, still runs";
 	err_set(&err, "Timeout", "%s %s was not sent within %g s: %s", request->method, request->path, request->timeout,
-		request->waits ? "the server asks to wait" : "too many requests are under way");
+		why);
 	err.retryable = true;
 	err.outcome_unknown = request->maybe_happened;
 	finish(request, &err, (struct json_slice){NULL, 0});
@@ -500,6 +539,9 @@ struct request *request_start(struct cluster *cluster, const struct request_opti
 	request->started_at = clock_now();
 	request->deadline = options->timeout > 0 ? clock_now() + options->timeout : 0;
 	list_init(&request->node);
+	list_init(&request->credentials.node);
+	request->credentials.on_ready = on_credentials;
+	request->credentials.data = request;
 	loop_timer_init(&request->wait, on_wait_over, request);
 	loop_timer_init(&request->expiry, on_expiry, request);
 	enter(request);

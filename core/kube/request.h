@@ -1,9 +1,10 @@
 /* request: one call of the Kubernetes API, buffered or streamed.
  *
  * Adds credentials, Accept, Content-Type and User-Agent (perilune/VERSION (os/arch)). Repeats once after 401, or a
- * certificate that is not accepted, when the files of the credentials hold others by now. Obeys Retry-After up to 10
- * times (429 for any verb; 5xx never for create). At most CLUSTER_CALLS at once a cluster, the rest wait in order. The
- * deadline covers all of that. Streamed requests use the watches' connections and are not counted. */
+ * certificate that is not accepted, when the files of the credentials hold others by now or an exec plugin gives
+ * others. Obeys Retry-After up to 10 times (429 for any verb; 5xx never for create). At most CLUSTER_CALLS at once a
+ * cluster, the rest wait in order. The deadline covers all of that. Streamed requests use the watches' connections and
+ * are not counted. */
 #ifndef PERILUNE_KUBE_REQUEST_H
 #define PERILUNE_KUBE_REQUEST_H
 

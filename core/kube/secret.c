@@ -15,6 +15,13 @@ void secret_free(char *text)
 	alloc_free(text);
 }
 
+void secret_texts_free(char **texts)
+{
+	for (char **text = texts; text && *text; text++)
+		secret_free(*text);
+	alloc_free(texts);
+}
+
 static void free_bytes(char *bytes, size_t length)
 {
 	explicit_bzero(bytes, length);

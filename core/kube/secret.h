@@ -12,7 +12,8 @@
  * than SECRET_FILE_LIMIT bytes. length may be NULL. */
 char *secret_read(const char *path, size_t *length, struct err *err);
 
-void secret_free(char *text); /* wiped, then freed; NULL is harmless */
+void secret_free(char *text);         /* wiped, then freed; NULL is harmless */
+void secret_texts_free(char **texts); /* an array ended by NULL, and its texts */
 
 /* Standard base64; line breaks are skipped, as Go does. The decoded text, owned by the caller; NULL when malformed. */
 char *secret_decode(const char *base64, size_t *length);

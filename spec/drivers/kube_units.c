@@ -3,19 +3,23 @@
  *
  * An order is a verb and key=value fields, parted by tabs; a key that ends in "_hex" carries bytes in hex.
  *   config   kubeconfig= context= namespace=     event config, or err
+ *   credential   bytes= api_version=             event credential, or err
  *   frame    bytes= sizes=3,5 limit=             the bytes in chunks of these sizes (the last one again and again):
  * events frame, then framed answer   status= body= retry_after= write=1  event err: what such an answer means failure
  * failure=N message= sent=1 write=1   the same for no answer object   body=                               the same for
  * a Status by itself split    api_version=                        event split, or err path     group= version= plural=
  * namespace= name= subresource=   (absent: NULL) event path query    name= value= ...                    event query:
  * all of them appended in turn */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "kube/config.h"
+#include "kube/credential.h"
 #include "kube/frame.h"
+#include "kube/plugin.h"
 #include "kube/request.h"
 #include "kube/resource.h"
 #include "kube/status.h"
@@ -65,6 +69,18 @@ static void print_member(const char *key, const char *value)
 		return;
 	printf(",\"%s\":", key);
 	print_string(value, strlen(value));
+}
+
+static void print_texts(const char *key, char *const *texts)
+{
+	if (!texts)
+		return;
+	printf(",\"%s\":[", key);
+	for (char *const *next = texts; *next; next++) {
+		fputs(next == texts ? "" : ",", stdout);
+		print_string(*next, strlen(*next));
+	}
+	putchar(']');
 }
 
 static void print_slice(const char *key, struct json_slice value)
@@ -119,8 +135,36 @@ static void do_config(void)
 	print_member("token_file", config->token_file);
 	print_member("username", config->username);
 	print_member("password", config->password);
+	print_texts("impersonation", config->impersonation);
+	if (config->plugin) {
+		print_texts("argv", config->plugin->argv);
+		print_texts("environment", config->plugin->environment);
+	}
 	puts("}");
 	config_free(config);
+}
+
+static void do_credential(void)
+{
+	const struct field *bytes = find("bytes");
+	struct credential credential;
+	struct err err;
+	/* An allocation of its own, so that a read behind its end is seen. */
+	char *copy = alloc_copy(bytes->value, bytes->length);
+	int result = credential_read(&credential, copy, bytes->length, text("api_version"), &err);
+	alloc_free(copy);
+	if (result) {
+		print_err(&err);
+		return;
+	}
+	printf("{\"event\":\"credential\"");
+	print_member("token", credential.token);
+	print_member("cert", credential.cert);
+	print_member("key", credential.key);
+	if (isfinite(credential.expires_at))
+		printf(",\"expires_at\":%.3f", credential.expires_at);
+	puts("}");
+	credential_fini(&credential);
 }
 
 static int on_frame(void *data, const struct frame_event *event, struct err *err)
@@ -263,8 +307,9 @@ static const struct {
 	const char *verb;
 	void (*run)(void);
 } verbs[] = {
-    {"config", do_config}, {"frame", do_frame}, {"answer", do_answer}, {"failure", do_failure},
-    {"object", do_object}, {"split", do_split}, {"path", do_path},     {"query", do_query},
+    {"config", do_config},   {"credential", do_credential}, {"frame", do_frame}, {"answer", do_answer},
+    {"failure", do_failure}, {"object", do_object},         {"split", do_split}, {"path", do_path},
+    {"query", do_query},
 };
 
 static size_t decode_hex(char *value)

@@ -90,6 +90,14 @@ describe("a request", function()
 			end)
 		end
 
+		it("says whom to act as", function()
+			start { user = { as = "ann", ["as-groups"] = { "dev", "ops" }, ["as-uid"] = "7", ["as-user-extra"] = { scopes = { "view" } } } }
+			local request = exchange({ path = "/x", method = "POST", body = "{}" }, 200)
+			for _, line in ipairs { "User: ann", "Group: dev", "Group: ops", "Uid: 7", "Extra-scopes: view" } do
+				assert.matches("\r\nImpersonate-" .. line .. "\r\n", request.raw, 1, true)
+			end
+		end)
+
 		it("of a dry run says so in every write, leases excepted", function()
 			start { dry_run = true }
 			local leases = "/apis/coordination.k8s.io/v1/namespaces/leases/leases"

@@ -50,6 +50,7 @@ c.cdef [[
   char *clock_format(double wall, char *out, size_t size);
   void clock_replace(clock_fn now, clock_fn wall, void *data);
   double clock_duration(const char *text);
+  double clock_parse(const char *text);
 ]]
 
 c.cdef [[

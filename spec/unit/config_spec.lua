@@ -4,6 +4,7 @@ local files = require "support.files"
 local kube_units = require "support.kube_units"
 
 local SECRET = "hunter2"
+local V1 = "client.authentication.k8s.io/v1"
 
 local function base64(text)
 	return (files.output_of({ "base64", "-w", "0", files.write(files.folder() .. "/plain", text) }))
@@ -114,6 +115,27 @@ users:
 			assert.is_true(config.insecure)
 		end)
 
+		it("names an exec plugin, found beside it when its path has a slash", function()
+			local exec = { apiVersion = V1, command = "./bin/plugin", interactiveMode = "IfAvailable", args = { "get", "" },
+				env = { { name = "A", value = "b=c" }, { name = "EMPTY", value = "" } } }
+			local config = loads { kubeconfig = write("a", simple(nil, { exec = exec })) }
+			assert.same({ folder .. "/./bin/plugin", "get", "" }, config.argv)
+			assert.same({ "A=b=c", "EMPTY=" }, config.environment)
+			exec = { apiVersion = "client.authentication.k8s.io/v1beta1", command = "plugin" }
+			assert.same({ "plugin" }, loads({ kubeconfig = write("a", simple(nil, { exec = exec })) }).argv)
+		end)
+
+		it("says whom to act as", function()
+			local config = loads { kubeconfig = write("a", simple(nil, {
+				token = SECRET, as = "ann", ["as-uid"] = "7", ["as-groups"] = { "dev", "ops: all" },
+				["as-user-extra"] = { ["example.com/a b"] = { "x", "y" } },
+			})) }
+			assert.same({
+				"Impersonate-User: ann", "Impersonate-Uid: 7", "Impersonate-Group: dev", "Impersonate-Group: ops: all",
+				"Impersonate-Extra-example.com%2Fa%20b: x", "Impersonate-Extra-example.com%2Fa%20b: y",
+			}, config.impersonation)
+		end)
+
 		it("may be JSON, with tabs", function()
 			local text = cjson.encode(simple()):gsub(",", ",\n\t"):gsub("^{", "{\n\t")
 			assert.equal("https://host:6443", loads({ kubeconfig = write("a", text .. "\n") }).server)
@@ -189,6 +211,14 @@ users:
 			assert.equal("https://home", loads({ context = "x" }, pod).server)
 		end)
 
+		it("not in the home folder when $KUBECONFIG is a list of no files", function()
+			write("home/.kube/config", simple { server = "https://home" })
+			has(fails({}, { KUBECONFIG = ":::" }), "$KUBECONFIG is set and names no file")
+			write("pod/token", SECRET)
+			local pod = { KUBERNETES_SERVICE_HOST = "10.0.0.1", KUBERNETES_SERVICE_PORT = "443", KUBECONFIG = ":" }
+			assert.equal("https://10.0.0.1:443", loads({}, pod).server)
+		end)
+
 		it("in all of these places in vain", function()
 			local message = fails()
 			has(message, "no kubeconfig found")
@@ -262,10 +292,39 @@ users:
 		end)
 
 		it("for credentials that would silently be others", function()
-			has(refused(simple(nil, { exec = { command = "aws" }, token = SECRET })), 'user "u": exec (an exec plugin) is not supported yet')
-			has(refused(simple(nil, { ["auth-provider"] = { name = "gcp" } })), "auth-provider is not supported")
-			has(refused(simple(nil, { as = "root", token = SECRET })), "impersonation")
-			has(refused(simple(nil, { ["as-groups"] = { "a" }, token = SECRET })), "impersonation")
+			has(refused(simple(nil, { ["auth-provider"] = { name = "gcp" } })), 'user "u": auth-provider is not supported')
+			has(refused(simple(nil, { ["auth-provider"] = { name = "gcp" } })), "use an exec plugin")
+			has(refused(simple(nil, { ["as-groups"] = { "a" }, token = SECRET })), 'user "u": as is missing, but as-uid, as-groups or as-user-extra are there')
+			has(refused(simple(nil, { as = "ann\r\nImpersonate-Group: system:masters" })), "as holds a control character")
+			has(refused(simple(nil, { as = "ann", ["as-groups"] = { "a", "b\n" } })), "as-groups holds a control character")
+			has(refused(simple(nil, { as = "ann", ["as-groups"] = "a" })), "as-groups is no list")
+			has(refused(simple(nil, { as = "ann", ["as-user-extra"] = { x = "a" } })), "as-user-extra.x is no list")
+		end)
+
+		it("for an exec plugin that could not work", function()
+			local function exec(changes)
+				local made = { apiVersion = V1, command = "plugin", interactiveMode = "Never" }
+				for key, value in pairs(changes) do
+					made[key] = value or nil
+				end
+				return refused(simple(nil, { exec = made }))
+			end
+			has(exec { command = false }, 'user "u": exec.command is missing')
+			has(exec { command = 7 }, "exec.command is no text")
+			has(exec { apiVersion = false }, "exec.apiVersion is missing; it is " .. V1)
+			has(exec { apiVersion = "client.authentication.k8s.io/v1alpha1" }, "exec.apiVersion is neither")
+			has(exec { interactiveMode = false }, "exec.interactiveMode is missing")
+			has(exec { interactiveMode = "Always" }, "exec.interactiveMode is Always: the plugin wants to ask somebody at a terminal")
+			has(exec { interactiveMode = "Perhaps" }, "exec.interactiveMode is none of")
+			has(exec { args = "a" }, "exec.args is no list")
+			has(exec { args = { 1 } }, "exec.args is no text")
+			has(exec { env = { A = "b" } }, "exec.env is no list")
+			for _, element in ipairs { {}, { name = "A" }, { value = SECRET }, { name = "A=B", value = SECRET },
+				{ name = "", value = SECRET }, { name = "A", value = 1 } } do
+				has(exec { env = { element } }, "exec.env holds an element without a name or a value that is text")
+			end
+			has(exec { provideClusterInfo = "yes" }, "exec.provideClusterInfo is neither true nor false")
+			has(refused(simple(nil, { exec = "aws" })), "exec is no object")
 		end)
 
 		it("for a server that is none", function()
