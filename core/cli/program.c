@@ -5,14 +5,20 @@
 
 #include "cli/signals.h"
 
+#define LEAST_DESCRIPTORS 64 /* a few for the program itself, and then some connections */
+
 /* Watches, handlers' requests and page readers each take a descriptor; the usual soft limit is 1024. */
-static void raise_descriptor_limit(void)
+static int raise_descriptor_limit(struct err *err)
 {
 	struct rlimit limit;
 	if (getrlimit(RLIMIT_NOFILE, &limit))
-		return;
+		return 0;
 	limit.rlim_cur = limit.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &limit);
+	if (limit.rlim_max >= LEAST_DESCRIPTORS)
+		return 0;
+	return err_set(err, "", "only %llu files may be open at once, and at least %d are needed; raise ulimit -n",
+		       (unsigned long long)limit.rlim_max, LEAST_DESCRIPTORS);
 }
 
 int program_fail(const struct program *program, const struct err *err)
@@ -89,8 +95,8 @@ int program_open(struct program *program, const struct options *options, enum pr
 	*program = (struct program){.options = options, .plain = for_people};
 	struct config *config;
 	struct err err;
-	raise_descriptor_limit();
-	program->loop = loop_new(&err);
+	if (!raise_descriptor_limit(&err))
+		program->loop = loop_new(&err);
 	if (!program->loop)
 		return program_fail(program, &err);
 	int code = check_sandbox(options);

@@ -168,6 +168,8 @@ static const char *text_of(const struct http *http)
 		return "the server refused the request each time without processing it";
 	if (http->code == CURLE_ABORTED_BY_CALLBACK)
 		return "the connection was lost after the request was sent";
+	if (http->starved && http->code == CURLE_COULDNT_CONNECT)
+		return "too many files are open; raise the limit (ulimit -n)";
 	if (*http->curl_message)
 		return http->curl_message;
 	return http->code ? curl_easy_strerror(http->code) : "the connection was closed before an answer came";

@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -48,10 +49,12 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *data)
 static curl_socket_t open_socket(void *data, curlsocktype purpose, struct curl_sockaddr *address)
 {
 	(void)purpose;
-	const struct http *http = data;
+	struct http *http = data;
 	if (http->attempt.connected)
 		return CURL_SOCKET_BAD;
-	return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+	int fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+	http->starved = fd < 0 && (errno == EMFILE || errno == ENFILE);
+	return fd;
 }
 
 static int tune_socket(void *data, curl_socket_t fd, curlsocktype purpose)

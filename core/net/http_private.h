@@ -47,6 +47,7 @@ struct http {
 
 	struct http_attempt attempt;
 	int attempts;
+	bool starved;     /* no descriptor was left for its socket */
 	bool sent_before; /* an attempt before the present one may have reached the server */
 
 	enum http_failure failure; /* known before libcurl said its own */

@@ -1,5 +1,6 @@
 local cli = require "support.cli"
 local files = require "support.files"
+local process = require "support.process"
 
 describe("perilune run without a usable cluster", function()
 	local folder = files.folder()
@@ -47,5 +48,13 @@ describe("perilune run without a usable cluster", function()
 		assert.truthy(err:find(folder .. "/gone", 1, true), err)
 		assert.equal(0, (cli.run { "check", script, "--kubeconfig", cli.kubeconfig(folder) }))
 		assert.equal(1, (cli.run { "check", script, "--kubeconfig", cli.kubeconfig(folder), "--context", "there" }))
+	end)
+
+	it("says that too few files may be open", function()
+		local code, _, err = process.run {
+			"sh", "-c", 'ulimit -n 40; exec "$0" "$@"', process.build() .. "/perilune", "run", script, "--sandbox",
+		}
+		assert.equal(1, code)
+		assert.matches("only 40 files may be open at once, and at least 64 are needed; raise ulimit -n", err, 1, true)
 	end)
 end)

@@ -248,6 +248,15 @@ describe("a request", function()
 			server = stub.listen()
 		end)
 
+		it("says that no file is left to open, and how to get more", function()
+			start { descriptors = 40 }
+			local last
+			for _ = 1, 60 do
+				last = driver:start { path = "/hang" }
+			end
+			assert.matches("too many files are open; raise the limit (ulimit -n)", driver:event("done", last).err.message, 1, true)
+		end)
+
 		it("leaves the outcome of a write open when the connection breaks, and of a read never", function()
 			start()
 			for method, unknown in pairs { POST = true, PUT = true, PATCH = true, DELETE = true } do

@@ -1,6 +1,6 @@
 --- The driver of core/kube: orders in, events out, each awaited with a deadline.
 --
---   local driver = kube.start { kubeconfig = path, context =, namespace =, dry_run = true, env = {} }
+--   local driver = kube.start { kubeconfig = path, context =, namespace =, dry_run = true, env = {}, descriptors = 40 }
 --   driver.ready                      the event "ready", or nil and driver.fatal the error
 --   driver:start { path = "/version" }          an order with an id of its own; returns the id
 --   driver:event("done", id)          the next event of that name and id, nothing skipped for other waits
@@ -42,6 +42,10 @@ function kube.start(options)
 	end
 	if options.dry_run then
 		command[#command + 1] = "--dry-run"
+	end
+	if options.descriptors then
+		local limit = ('ulimit -n %d; exec "$0" "$@"'):format(options.descriptors)
+		command = { env = command.env, cwd = command.cwd, "sh", "-c", limit, unpack(command) }
 	end
 	local driver = setmetatable({ child = process.start(command), home = home, events = {}, count = 0 }, Driver)
 	local first = driver:read(SECONDS)
