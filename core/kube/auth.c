@@ -48,21 +48,19 @@ static struct material material_copy(const struct material *material)
 				 alloc_string(material->header)};
 }
 
-/* The inline text, or the file's; *out NULL where neither is given. */
-static int read_pem(const char *text, const char *file, const char *label, const char *what, char **out,
-		    struct err *err)
+/* The inline text, or the file's; *out NULL where neither is given. place and what: for messages. */
+static int read_pem(const char *text, const char *file, const char *label, const char *place, const char *what,
+		    char **out, struct err *err)
 {
 	*out = text ? alloc_string(text) : NULL;
 	if (!text && file && !(*out = secret_read(file, NULL, err)))
-		return err_prefix(err, "%s", what);
-	if (!*out)
-		return 0;
-	if (credential_is_pem(*out, label))
+		return err_prefix(err, "%s: %s", place, what);
+	if (!*out || credential_is_pem(*out, label))
 		return 0;
 	secret_free(*out);
 	*out = NULL;
 	const char *where = text || !file ? "data" : file;
-	return err_set(err, "", "%s: %s holds no PEM block \"%s\"", what, where, label);
+	return err_set(err, "", "%s: %s: %s holds no PEM block \"%s\"", place, what, where, label);
 }
 
 static char *trim(char *text)
@@ -82,16 +80,16 @@ static char *bearer_header(const char *token)
 
 static int read_token(const struct config *config, char **header, struct err *err)
 {
-	const char *where = config->token_file ? config->token_file : "token of the kubeconfig";
-	char *token = config->token_file ? secret_read(config->token_file, NULL, err) : alloc_string(config->token);
+	const char *file = config->token_file;
+	char *token = file ? secret_read(file, NULL, err) : alloc_string(config->token);
 	if (!token)
-		return err_prefix(err, "token");
+		return err_prefix(err, "%s: token", config->user_place);
 	token = trim(token);
 	int result = 0;
 	if (credential_is_token(token))
 		*header = bearer_header(token);
 	else
-		result = err_set(err, "", "%s is %s", where,
+		result = err_set(err, "", "%s: token: %s is %s", config->user_place, file ? file : "it",
 				 *token ? "no token: it holds spaces or other unusual characters" : "empty");
 	secret_free(token);
 	return result;
@@ -123,9 +121,12 @@ static int read_material(const struct auth *auth, struct material *material, str
 	*material = (struct material){0};
 	if (auth->plain)
 		return 0;
-	if (read_pem(config->ca, config->ca_file, "CERTIFICATE", "certificate-authority", &material->ca, err) ||
-	    read_pem(config->cert, config->cert_file, "CERTIFICATE", "client-certificate", &material->cert, err) ||
-	    read_pem(config->key, config->key_file, "PRIVATE KEY", "client-key", &material->key, err) ||
+	const char *cluster = config->cluster_place, *user = config->user_place;
+	if (read_pem(config->ca, config->ca_file, "CERTIFICATE", cluster, "certificate-authority", &material->ca,
+		     err) ||
+	    read_pem(config->cert, config->cert_file, "CERTIFICATE", user, "client-certificate", &material->cert,
+		     err) ||
+	    read_pem(config->key, config->key_file, "PRIVATE KEY", user, "client-key", &material->key, err) ||
 	    read_header(config, &material->header, err)) {
 		material_fini(material);
 		return -1;
@@ -235,7 +236,6 @@ struct auth *auth_new(struct loop *loop, const struct config *config, struct err
 	if (config->plugin && !auth->plain && !has_token(config))
 		auth->exec = exec_new(loop, config);
 	if (reload(auth, err)) {
-		err_prefix(err, "%s", config->source);
 		auth_free(auth);
 		return NULL;
 	}

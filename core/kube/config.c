@@ -103,9 +103,8 @@ static int read_cluster(struct config *config, const struct kubeconfig_entry *en
 	    kubeconfig_data(entry, "certificate-authority-data", &config->ca, err))
 		return -1;
 	read_extension(config, entry);
-	if (check_cluster(config, err))
-		return err_prefix(err, "%s: cluster \"%s\"", entry->file->path, entry->name);
-	return 0;
+	config->cluster_place = alloc_format("%s: cluster \"%s\"", entry->file->path, entry->name);
+	return check_cluster(config, err) ? err_prefix(err, "%s", config->cluster_place) : 0;
 }
 
 static int check_user(const struct config *config, struct err *err)
@@ -144,9 +143,8 @@ static int read_user(struct config *config, const struct kubeconfig_entry *entry
 	    kubeconfig_text(entry, "password", &config->password, err) ||
 	    impersonate_read(entry, &config->impersonation, err) || plugin_read(&config->plugin, entry, err))
 		return -1;
-	if (check_user(config, err))
-		return err_prefix(err, "%s: user \"%s\"", entry->file->path, entry->name);
-	return 0;
+	config->user_place = alloc_format("%s: user \"%s\"", entry->file->path, entry->name);
+	return check_user(config, err) ? err_prefix(err, "%s", config->user_place) : 0;
 }
 
 static int no_such(const struct kubeconfig *files, const char *kind, const char *name, struct err *err)
@@ -269,6 +267,8 @@ static int try_in_cluster(struct config *config, struct err *err)
 		return 0;
 	}
 	config->source = alloc_string("in-cluster");
+	config->cluster_place = alloc_string(config->source);
+	config->user_place = alloc_string(config->source);
 	config->in_cluster = true;
 	config->ca_file = alloc_format("%s/ca.crt", folder);
 	config->server = alloc_format(strchr(host, ':') ? "https://[%s]:%s" : "https://%s:%s", host, port);
@@ -371,9 +371,10 @@ void config_free(struct config *config)
 {
 	if (!config)
 		return;
-	char *const plain[] = {config->source,          config->context,  config->server,    config->namespace,
-			       config->tls_server_name, config->ca,       config->ca_file,   config->cert,
-			       config->cert_file,       config->key_file, config->token_file};
+	char *const plain[] = {config->source,    config->cluster_place, config->user_place,      config->context,
+			       config->server,    config->namespace,     config->tls_server_name, config->ca,
+			       config->ca_file,   config->cert,          config->cert_file,       config->key_file,
+			       config->token_file};
 	char *const secret[] = {config->key,      config->token,     config->username,
 				config->password, config->proxy_url, config->exec_extension};
 	for (size_t i = 0; i < sizeof(plain) / sizeof(*plain); i++)

@@ -18,8 +18,9 @@ struct config_options {
 
 /* All strings owned, NULL where not given. Relative paths are resolved against the file that names them. */
 struct config {
-	char *source;  /* for messages: the file(s), or "in-cluster" */
-	char *context; /* NULL in a cluster */
+	char *source;                     /* for messages: the file(s), or "in-cluster" */
+	char *cluster_place, *user_place; /* the same, of the entries: `FILE: user "NAME"` */
+	char *context;                    /* NULL in a cluster */
 	bool in_cluster;
 	char *server; /* "https://127.0.0.1:6443", no slash at the end */
 	char *namespace;

@@ -141,10 +141,10 @@ static void finish(struct child *child, enum child_end end, int code)
 	child->on_done(child->data, &result);
 }
 
-/* The end is looked for first: all that the process wrote before it is then in the pipes, and is read. */
-static void look(void *data)
+/* Finishes what has ended or said too much; true when it did. The end is looked for first: all that the process wrote
+ * before it is then in the pipes, and is read. */
+static bool settle(struct child *child)
 {
-	struct child *child = data;
 	siginfo_t info;
 	bool ended = reap(child, &info);
 	read_stream(child, &child->output);
@@ -156,11 +156,20 @@ static void look(void *data)
 	} else if (ended) {
 		finish(child, info.si_code == CLD_EXITED ? CHILD_EXITED : CHILD_SIGNALED, info.si_status);
 	}
+	return ended || child->output.overflown;
 }
 
+static void look(void *data)
+{
+	settle(data);
+}
+
+/* An end that came in time counts, also where this process slept through both. */
 static void on_deadline(void *data)
 {
 	struct child *child = data;
+	if (settle(child))
+		return;
 	kill_group(child);
 	finish(child, CHILD_TIMEOUT, 0);
 }
