@@ -15,7 +15,7 @@ describe("the README", function()
 			["lua team.lua"] = true, ["lua shape.lua"] = true, ["lua api.lua"] = true, ["lua late.lua"] = true,
 			["lua broken.lua"] = true, ["lua team_spec.lua"] = true, ["text team.lua"] = true, ["text broken.lua"] = true,
 			["text typo.lua"] = true, ["text run-late"] = true, ["text help-run"] = true, ["yaml deployment.yaml"] = true,
-			["sh setup"] = true, ["sh run"] = true, ["sh run-late"] = true, ["sh run-spec"] = true, ["sh cluster"] = true,
+			["sh setup"] = true, ["sh run"] = true, ["sh run-late"] = true, ["sh run-spec"] = true, ["sh sandbox"] = true, ["sh cluster"] = true,
 			["sh elsewhere"] = true, dockerfile = true,
 		}
 		for _, name in ipairs(readme.names()) do
@@ -56,6 +56,15 @@ describe("the README", function()
 			end
 		end
 		assert.equal(4, count)
+	end)
+
+	it("runs a sample in the sandbox", function()
+		local command = readme.words(readme.block("sh", "sandbox"))
+		command[#command + 1], command.env = "--listen=off", { KUBECONFIG = false }
+		local child = process.start(command)
+		child:wait_for("labels synced", 20)
+		child:kill "TERM"
+		assert.equal(0, (child:wait(20)), child:stderr())
 	end)
 
 	-- Nothing of these can be started here; but what they name is there. check takes the arguments of run.
@@ -123,7 +132,7 @@ describe("the README", function()
 		words[1], words.cwd = program(), folder
 		local code, out, err = process.run(words)
 		assert.equal(0, code, out .. err)
-		assert.truthy(out:find("1 success / 0 failures / 0 errors / 0 pending", 1, true), out)
+		assert.truthy(out:find("2 successes / 0 failures / 0 errors / 0 pending", 1, true), out)
 	end)
 
 	it("has a page of all functions that runs", function()

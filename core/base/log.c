@@ -15,6 +15,9 @@ static enum log_level least = LOG_INFO;
 static enum log_format form = LOG_TEXT;
 static void (*replaced)(void *data, const char *line, size_t length);
 static void *replaced_data;
+static void (*tapped)(void *data, const char *line, size_t length);
+static void *tapped_data;
+static enum log_level tapped_shown;
 
 static const struct {
 	const char *word, *column;
@@ -39,6 +42,13 @@ void log_replace(void (*fn)(void *data, const char *line, size_t length), void *
 {
 	replaced = fn;
 	replaced_data = data;
+}
+
+void log_tap(void (*fn)(void *data, const char *line, size_t length), void *data, enum log_level shown)
+{
+	tapped = fn;
+	tapped_data = data;
+	tapped_shown = shown;
 }
 
 int log_parse_level(const char *text, enum log_level *level)
@@ -151,15 +161,35 @@ static void write_line(const char *line, size_t length)
 	}
 }
 
-static void append_line(struct buf *line, enum log_level level, const char *message, const struct log_field *fields)
+static void append_line(struct buf *line, enum log_format format, enum log_level level, const char *message,
+			const struct log_field *fields)
 {
 	char time[32];
 	clock_format(clock_wall(), time, sizeof(time));
-	if (form == LOG_JSON)
+	buf_reset(line);
+	if (format == LOG_JSON)
 		append_json_line(line, level, time, message, fields);
 	else
 		append_text_line(line, level, time, message, fields);
 	buf_append_char(line, '\n');
+}
+
+static void put_line(enum log_level level, const char *message, const struct log_field *fields)
+{
+	struct buf line;
+	buf_init(&line, 0);
+	bool shown = !tapped || level >= tapped_shown;
+	if (tapped) {
+		append_line(&line, LOG_JSON, level, message, fields);
+		tapped(tapped_data, line.data, line.length);
+	}
+	if (shown)
+		append_line(&line, form, level, message, fields);
+	if (shown && replaced)
+		replaced(replaced_data, line.data, line.length);
+	else if (shown)
+		write_line(line.data, line.length);
+	buf_fini(&line);
 }
 
 void log_write(enum log_level level, const struct log_field *fields, const char *format, ...)
@@ -167,8 +197,7 @@ void log_write(enum log_level level, const struct log_field *fields, const char 
 	if (!log_enabled(level))
 		return;
 	int saved = errno; /* callers log first and look at errno after; %m works too */
-	struct buf line, message;
-	buf_init(&line, 0);
+	struct buf message;
 	buf_init(&message, 0);
 	va_list args, again;
 	va_start(args, format);
@@ -180,12 +209,7 @@ void log_write(enum log_level level, const struct log_field *fields, const char 
 	}
 	va_end(again);
 	va_end(args);
-	append_line(&line, level, buf_text(&message), fields);
-	if (replaced)
-		replaced(replaced_data, line.data, line.length);
-	else
-		write_line(line.data, line.length);
+	put_line(level, buf_text(&message), fields);
 	buf_fini(&message);
-	buf_fini(&line);
 	errno = saved;
 }

@@ -37,4 +37,8 @@ int log_parse_format(const char *text, enum log_format *format); /* 0, or -1 for
  * progress display. */
 void log_replace(void (*fn)(void *data, const char *line, size_t length), void *data);
 
+/* While fn is set, it gets each line as JSON (newline included), and what is below `shown` goes nowhere else. NULL: no
+ * more. */
+void log_tap(void (*fn)(void *data, const char *line, size_t length), void *data, enum log_level shown);
+
 #endif

@@ -36,7 +36,7 @@ static const struct verb verbs[] = {
     {"sandbox", "", "serve an in-memory Kubernetes API until SIGTERM or SIGINT",
      "Prints the path of a kubeconfig for it, which is removed at the end. Nothing is kept, and everybody may do\n"
      "everything: for trying scripts out, and for tests. --listen is 127.0.0.1 and a free port unless given.\n",
-     FLAGS_LISTEN | FLAGS_LOG | FLAGS_MANIFESTS, 0, 0, cmd_sandbox, NULL},
+     FLAGS_LISTEN | FLAGS_LOG | FLAGS_MANIFESTS | FLAGS_TLS, 0, 0, cmd_sandbox, NULL},
     {"version", "", "print the version", "", FLAGS_OUTPUT, 0, 0, cmd_version, NULL},
     {"help", "[VERB]", "explain the program, or one verb", "", 0, 0, 1, cmd_help, NULL},
     {NULL, NULL, NULL, NULL, 0, 0, 0, NULL, NULL},

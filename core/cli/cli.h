@@ -15,8 +15,9 @@ enum {                    /* which flags a verb takes; each row of the flags in 
        FLAGS_LISTEN = 8,
        FLAGS_LOG = 16,
        FLAGS_OUTPUT = 32,
-       FLAGS_SANDBOX = 64,   /* whether there is one */
-       FLAGS_MANIFESTS = 128 /* what is in it */
+       FLAGS_SANDBOX = 64,    /* whether there is one */
+       FLAGS_MANIFESTS = 128, /* what is in it */
+       FLAGS_TLS = 256        /* how it is served */
 };
 
 struct verb {

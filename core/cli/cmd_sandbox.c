@@ -23,6 +23,8 @@ int cmd_sandbox(const struct options *options)
 {
 	struct program program = {.options = options};
 	struct err err;
+	if (!options->tls_cert != !options->tls_key || (options->tls_ca && !options->tls_cert))
+		return cli_usage(options->verb, "HTTPS takes both --tls-cert and --tls-key");
 	program.loop = loop_new(&err);
 	int code = program.loop ? program_open_sandbox(&program, options->listen ? options->listen : "127.0.0.1:0")
 				: program_fail(&program, &err);

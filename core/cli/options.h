@@ -25,7 +25,8 @@ struct options {
 	size_t memory_limit;
 	bool jit, unsafe_libs, dry_run, sandbox;
 	struct value_texts manifests;
-	const char *output; /* NULL, "json" or "text" */
+	const char *tls_cert, *tls_key, *tls_ca; /* NULL where not given */
+	const char *output;                      /* NULL, "json" or "text" */
 };
 
 /* 0, or EXIT_USAGE after a line on stderr. options_fini in either case. */

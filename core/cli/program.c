@@ -73,7 +73,12 @@ static int make_host(struct program *program, struct config *config, const struc
 
 int program_open_sandbox(struct program *program, const char *address)
 {
-	struct sandbox_options options = {.address = address, .manifests = program->options->manifests.items};
+	const struct options *from = program->options;
+	struct sandbox_options options = {.address = address,
+					  .cert_file = from->tls_cert,
+					  .key_file = from->tls_key,
+					  .ca_file = from->tls_ca,
+					  .manifests = from->manifests.items};
 	struct err err;
 	program->sandbox = sandbox_new(program->loop, &options, &err);
 	return program->sandbox ? 0 : program_fail(program, &err);

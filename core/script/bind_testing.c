@@ -14,16 +14,22 @@
 
 #define CLUSTER "perilune.testing.cluster"
 
+/* What Lua holds: one cluster of the struct testing, which is dead when that has another or none. */
 struct handle {
-	struct testing *testing; /* NULL once closed */
-	struct task *task;       /* which waits for a move */
-	struct buf answer;       /* of the sandbox */
+	struct testing *testing;
+	unsigned generation;
+	struct task *task; /* which waits for a move */
 };
+
+static bool is_open(const struct handle *handle)
+{
+	return handle->generation && handle->generation == testing_generation(handle->testing);
+}
 
 static struct handle *handle_of(lua_State *L)
 {
 	struct handle *handle = luaL_checkudata(L, 1, CLUSTER);
-	if (!handle->testing)
+	if (!is_open(handle))
 		bind_misuse(L, "this cluster is closed");
 	return handle;
 }
@@ -35,31 +41,30 @@ static int raise_err(lua_State *L, const char *what, const struct err *err)
 
 /* --- open and close --- */
 
-/* open(manifests): an array of paths, or nil. */
+/* open{ manifests = path or paths } */
 static int l_open(lua_State *L)
 {
 	static const char *const options[] = {"manifests", NULL};
+	struct testing *testing = *(struct testing **)lua_touserdata(L, lua_upvalueindex(1));
 	size_t count;
 	struct err err;
 	bind_check_options(L, 1, "cluster", options);
 	const char *const *manifests = bind_strings_option(L, 1, "manifests", &count);
 	struct handle *handle = lua_newuserdata(L, sizeof(*handle));
-	*handle = (struct handle){.testing = NULL};
-	buf_init(&handle->answer, 0);
+	*handle = (struct handle){.testing = testing};
 	luaL_getmetatable(L, CLUSTER);
 	lua_setmetatable(L, -2);
-	handle->testing = testing_open(state_of(L)->host, manifests, &err);
-	return handle->testing ? 1 : raise_err(L, "cluster", &err);
+	if (testing_open(testing, manifests, &err))
+		return raise_err(L, "cluster", &err);
+	handle->generation = testing_generation(testing);
+	return 1;
 }
 
 static int l_close(lua_State *L)
 {
 	struct handle *handle = luaL_checkudata(L, 1, CLUSTER);
-	struct testing *testing = handle->testing;
-	handle->testing = NULL;
-	buf_fini(&handle->answer);
-	if (testing)
-		testing_close(testing);
+	if (is_open(handle))
+		testing_close(handle->testing);
 	return 0;
 }
 
@@ -113,8 +118,7 @@ static void forget_move(void *data)
 {
 	struct handle *handle = data;
 	handle->task = NULL;
-	if (handle->testing)
-		testing_forget_move(handle->testing);
+	testing_forget_move(handle->testing);
 }
 
 /* move(cluster, what, seconds, patience): nothing, or why it did not come to its end. */
@@ -133,63 +137,65 @@ static int l_move(lua_State *L)
 
 /* --- the sandbox --- */
 
-static void encode(lua_State *L, int index, struct buf *out)
-{
-	struct err err;
-	buf_reset(out);
-	if (value_encode(L, index, out, &err))
-		bind_misuse(L, "this can't be sent: %s", err.message);
-}
-
-static struct json_slice slice_of(const struct buf *buf)
-{
-	return (struct json_slice){buf->data, buf->length};
-}
-
-/* Left in handle->answer. */
-static void ask(lua_State *L, struct handle *handle, const char *name, int index)
-{
-	struct buf *question = &state_of(L)->scratch;
-	struct err err;
-	encode(L, index, question);
-	buf_reset(&handle->answer);
-	if (testing_ask(handle->testing, name, slice_of(question), &handle->answer, &err))
-		bind_misuse(L, "%s", err.message);
-}
-
-/* ask(cluster, name, value): what the function of sandbox/host.lua returned, decoded. */
-static int l_ask(lua_State *L)
+static struct json_slice ask(lua_State *L, const char *name, int index)
 {
 	struct handle *handle = handle_of(L);
-	ask(L, handle, luaL_checkstring(L, 2), 3);
-	if (!handle->answer.length)
+	struct buf *question = &state_of(L)->scratch;
+	struct json_slice answer;
+	struct err err;
+	buf_reset(question);
+	if (value_encode(L, index, question, &err))
+		bind_misuse(L, "this can't be sent: %s", err.message);
+	if (testing_ask(handle->testing, name, (struct json_slice){question->data, question->length}, &answer, &err))
+		bind_misuse(L, "%s", err.message);
+	return answer;
+}
+
+/* ask(cluster, name, value): what the function of sandbox/questions.lua returned, decoded. */
+static int l_ask(lua_State *L)
+{
+	struct json_slice answer = ask(L, luaL_checkstring(L, 2), 3);
+	if (!answer.data)
 		return 0;
-	value_push(L, slice_of(&handle->answer));
+	value_push(L, answer);
 	return 1;
 }
 
-/* request(cluster, call): one API call, as client.lua's core.request takes it; value, or nil and err. The answer begins
- * with its status. */
-static int l_request(lua_State *L)
+static int push_failure(lua_State *L, int status, struct json_slice body)
 {
-	struct handle *handle = handle_of(L);
-	struct buf *answer = &handle->answer;
-	ask(L, handle, "call", 2);
-	int status = atoi(buf_text(answer));
-	buf_consume(answer, strcspn(buf_text(answer), "{"));
-	if (status < 300) {
-		value_push(L, slice_of(answer));
-		return 1;
-	}
-	struct http_result result = {.head = {.status = status, .retry_after = -1}, .body = answer};
+	struct buf copy;
 	struct err err;
+	buf_init(&copy, 0);
+	buf_append(&copy, body.data, body.length);
+	struct http_result result = {.head = {.status = status, .retry_after = -1}, .body = &copy};
 	status_of_result(&result, true, &err);
+	buf_fini(&copy);
 	lua_pushnil(L);
-	bind_err_push(L, &err, status_causes(slice_of(answer)));
+	bind_err_push(L, &err, status_causes(body));
 	return 2;
 }
 
+/* request(cluster, call): one API call, as client.lua's core.request takes it; value, or nil and err. */
+static int l_request(lua_State *L)
+{
+	struct json_slice answer = ask(L, "call", 2);
+	size_t head = strcspn(answer.data, " ") + 1;
+	struct json_slice body = {answer.data + head, answer.length - head};
+	int status = atoi(answer.data);
+	if (status >= 300)
+		return push_failure(L, status, body);
+	value_push(L, body);
+	return 1;
+}
+
 /* --- the rest --- */
+
+/* logs(cluster): an array of what was logged since it was opened. */
+static int l_logs(lua_State *L)
+{
+	value_push(L, testing_logs(handle_of(L)->testing));
+	return 1;
+}
 
 /* client(functions, core) fills functions with the API calls. */
 static int l_client(lua_State *L)
@@ -215,15 +221,37 @@ static int l_nearest(lua_State *L)
 }
 
 static const luaL_Reg functions[] = {
-    {"open", l_open}, {"close", l_close},     {"load", l_load},     {"kill", l_kill},       {"move", l_move},
-    {"ask", l_ask},   {"request", l_request}, {"client", l_client}, {"nearest", l_nearest}, {NULL, NULL}};
+    {"open", l_open},     {"close", l_close},     {"logs", l_logs}, {"load", l_load},
+    {"kill", l_kill},     {"move", l_move},       {"ask", l_ask},   {"request", l_request},
+    {"client", l_client}, {"nearest", l_nearest}, {NULL, NULL}};
+
+static int l_free(lua_State *L)
+{
+	testing_free(*(struct testing **)lua_touserdata(L, 1));
+	return 0;
+}
+
+/* A userdata that ends with the state; open's upvalue. */
+static void push_testing(lua_State *L)
+{
+	struct testing **testing = lua_newuserdata(L, sizeof(struct testing *));
+	*testing = testing_new(state_of(L)->host);
+	lua_createtable(L, 0, 1);
+	lua_pushcfunction(L, l_free);
+	lua_setfield(L, -2, "__gc");
+	lua_setmetatable(L, -2);
+}
 
 void bind_testing_open(lua_State *L)
 {
-	bind_type(L, CLUSTER, "a testing cluster", (const luaL_Reg[]){{NULL, NULL}}, l_close, NULL);
+	static const luaL_Reg no_methods[] = {{NULL, NULL}};
+	bind_type(L, CLUSTER, "a testing cluster", no_methods, NULL, NULL);
 	lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
 	bind_client_push_core(L);
 	luaL_register(L, NULL, functions);
+	push_testing(L);
+	lua_pushcclosure(L, l_open, 1);
+	lua_setfield(L, -2, "open");
 	lua_setfield(L, -2, "perilune.testing.core");
 	lua_pop(L, 1);
 }

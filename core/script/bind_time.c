@@ -41,6 +41,9 @@ static int l_sleep(lua_State *L)
 	double seconds = luaL_checknumber(L, 1);
 	if (!(seconds >= 0 && seconds < 1e9))
 		return bind_misuse(L, "k8s.sleep takes seconds, from 0 on");
+	if (clock_is_stopped() && script_of(L)->specs)
+		return bind_misuse(L, "time stands still while a testing cluster is open: cluster:advance(%f) moves it",
+				   seconds);
 	struct task *task = task_current(L, "k8s.sleep");
 	struct sleep *sleep = alloc_object(&sleep_type, sizeof(*sleep));
 	sleep->task = task;

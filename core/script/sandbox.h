@@ -12,13 +12,18 @@
 struct sandbox;
 
 struct sandbox_options {
-	const char *address; /* as for listen_open */
+	const char *address;              /* as for listen_open */
+	const char *cert_file, *key_file; /* PEM; NULL: plain HTTP */
+	const char *ca_file;              /* PEM: what the kubeconfig trusts; NULL: the certificate itself */
 	const char *const
 	    *manifests; /* files and folders of YAML, applied before it is returned; ended by NULL, or NULL */
 };
 
 /* NULL with err. */
 struct sandbox *sandbox_new(struct loop *loop, const struct sandbox_options *options, struct err *err);
+/* Another server in its place, with nothing of the old one; the address and the kubeconfig may differ. Quicker than a
+ * new sandbox, as its Lua has been compiled. After -1 it can only be restarted or freed. */
+int sandbox_restart(struct sandbox *sandbox, const struct sandbox_options *options, struct err *err);
 void sandbox_free(struct sandbox *sandbox); /* NULL is harmless; the kubeconfig is removed */
 
 const char *sandbox_url(const struct sandbox *sandbox);

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "kube/cluster.h"
 #include "net/exchange.h"
 #include "net/http.h"
@@ -14,6 +15,7 @@
 ALLOC_TYPE(testing_type, "testing cluster");
 ALLOC_TYPE(program_type, "program under test");
 
+#define LOGS_LIMIT ((size_t)8 << 20)
 #define MOST_NAMED 5 /* of the requests that an error names */
 
 struct testing_program {
@@ -25,8 +27,12 @@ struct testing_program {
 struct testing {
 	struct loop *loop;
 	struct host *specs;
-	struct sandbox *sandbox;
+	struct sandbox *sandbox; /* NULL before the first cluster; kept for the next */
+	unsigned generations;
+	bool open;
 	struct list programs;
+	struct buf answer; /* of the sandbox */
+	struct buf logs;   /* "[{…},{…}"; grows to LOGS_LIMIT */
 
 	/* a move; on_done NULL: none */
 	double until;              /* clock_now's scale */
@@ -221,41 +227,100 @@ void testing_kill(struct testing_program *program)
 	program_free(program);
 }
 
+/* --- logs --- */
+
+static void on_line(void *data, const char *line, size_t length)
+{
+	struct buf *logs = &((struct testing *)data)->logs;
+	if (logs->length + length > LOGS_LIMIT)
+		return;
+	buf_append_char(logs, logs->length ? ',' : '[');
+	buf_append(logs, line, length - 1);
+}
+
+struct json_slice testing_logs(struct testing *testing)
+{
+	struct buf *logs = &testing->logs;
+	if (!logs->length)
+		return (struct json_slice){"[]", 2};
+	buf_append_text(logs, "]");
+	logs->length--; /* the next line goes on from here */
+	return (struct json_slice){logs->data, logs->length + 1};
+}
+
 /* --- making and freeing --- */
 
-struct testing *testing_open(struct host *host, const char *const *manifests, struct err *err)
+struct testing *testing_new(struct host *host)
 {
-	struct sandbox_options options = {.address = "127.0.0.1:0", .manifests = manifests};
-	clock_stop();
-	struct sandbox *sandbox = sandbox_new(host_loop(host), &options, err);
-	if (!sandbox) {
-		clock_go();
-		return NULL;
-	}
 	struct testing *testing = alloc_object(&testing_type, sizeof(*testing));
 	testing->loop = host_loop(host);
 	testing->specs = host;
-	testing->sandbox = sandbox;
 	list_init(&testing->programs);
 	loop_job_init(&testing->done, on_done, testing);
+	buf_init(&testing->answer, 0);
+	buf_init(&testing->logs, 0);
 	return testing;
+}
+
+void testing_free(struct testing *testing)
+{
+	testing_close(testing);
+	sandbox_free(testing->sandbox);
+	buf_fini(&testing->answer);
+	buf_fini(&testing->logs);
+	alloc_object_free(&testing_type, testing);
+}
+
+static int start_sandbox(struct testing *testing, const char *const *manifests, struct err *err)
+{
+	struct sandbox_options options = {.address = "127.0.0.1:0", .manifests = manifests};
+	if (testing->sandbox)
+		return sandbox_restart(testing->sandbox, &options, err);
+	testing->sandbox = sandbox_new(testing->loop, &options, err);
+	return testing->sandbox ? 0 : -1;
+}
+
+int testing_open(struct testing *testing, const char *const *manifests, struct err *err)
+{
+	clock_stop();
+	if (start_sandbox(testing, manifests, err)) {
+		clock_go();
+		return -1;
+	}
+	buf_reset(&testing->logs);
+	log_tap(on_line, testing, LOG_ERROR);
+	testing->open = true;
+	testing->generations++;
+	return 0;
 }
 
 void testing_close(struct testing *testing)
 {
+	if (!testing->open)
+		return;
+	testing->open = false;
 	while (!list_is_empty(&testing->programs))
 		testing_kill(LIST_ENTRY(testing->programs.next, struct testing_program, node));
-	sandbox_free(testing->sandbox);
+	log_tap(NULL, NULL, LOG_DEBUG);
 	clock_go();
 	if (testing_is_moving(testing)) {
 		err_set(&testing->err, "", "the cluster was closed");
 		on_done(testing);
 	}
 	testing_forget_move(testing);
-	alloc_object_free(&testing_type, testing);
 }
 
-int testing_ask(struct testing *testing, const char *name, struct json_slice text, struct buf *out, struct err *err)
+unsigned testing_generation(const struct testing *testing)
 {
-	return sandbox_ask(testing->sandbox, name, text, out, err);
+	return testing->open ? testing->generations : 0;
+}
+
+int testing_ask(struct testing *testing, const char *name, struct json_slice text, struct json_slice *answer,
+		struct err *err)
+{
+	buf_reset(&testing->answer);
+	if (sandbox_ask(testing->sandbox, name, text, &testing->answer, err))
+		return -1;
+	*answer = (struct json_slice){testing->answer.length ? testing->answer.data : NULL, testing->answer.length};
+	return 0;
 }

@@ -4,7 +4,7 @@
  * run` would be: scripts loaded at one path, with a host, a barrier and caches of their own. Neither knows that it is
  * under test: requests go over the loopback, so what is under way there is asked for on both ends.
  *
- * Invariant: one is open at most. */
+ * One struct testing serves all the clusters of a process, one after another. */
 #ifndef PERILUNE_SCRIPT_TESTING_H
 #define PERILUNE_SCRIPT_TESTING_H
 
@@ -14,10 +14,15 @@
 struct testing;
 struct testing_program;
 
-/* host: that of the specs; its limits are the programs' too. manifests: as sandbox_options has them. NULL with err. */
-struct testing *testing_open(struct host *host, const char *const *manifests, struct err *err);
-/* Ends all programs at once, as if they were killed, and lets time go on. Whoever waits in testing_move is told. */
+struct testing *testing_new(struct host *host); /* that of the specs; its limits are the programs' too */
+void testing_free(struct testing *testing);     /* closes it first */
+
+/* Begins a cluster; manifests: as sandbox_options has them. -1 with err. */
+int testing_open(struct testing *testing, const char *const *manifests, struct err *err);
+/* Ends all programs at once, as if they were killed, and lets time go on. Whoever waits in testing_move is told.
+ * Harmless when it is closed. */
 void testing_close(struct testing *testing);
+unsigned testing_generation(const struct testing *testing); /* of the open cluster; 0: none is open */
 
 /* Borrowed for the call. NULL in namespace and settings: as the specs' host has them. */
 struct testing_load {
@@ -36,7 +41,12 @@ void testing_move(struct testing *testing, double seconds, double patience,
 void testing_forget_move(struct testing *testing); /* on_done is not called */
 bool testing_is_moving(const struct testing *testing);
 
-/* As sandbox_ask. */
-int testing_ask(struct testing *testing, const char *name, struct json_slice text, struct buf *out, struct err *err);
+/* A JSON array of what was logged since it was opened, as `--log-format json` writes it; the first megabytes where it
+ * is much. Borrowed until the next line is logged. */
+struct json_slice testing_logs(struct testing *testing);
+
+/* As sandbox_ask. The answer is borrowed until the next one; .data NULL where there is none. */
+int testing_ask(struct testing *testing, const char *name, struct json_slice text, struct json_slice *answer,
+		struct err *err);
 
 #endif

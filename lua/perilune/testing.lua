@@ -9,8 +9,8 @@
 -- that opened it, or of the describe or file where it was opened outside of a test.
 local k8s = require "perilune"
 
-local found, core = pcall(require, "perilune.testing.core")
-if not found then
+local has_core, core = pcall(require, "perilune.testing.core")
+if not has_core then
 	error("perilune.testing is for specs: run them with `perilune test`", 2)
 end
 
@@ -179,6 +179,20 @@ function Cluster:requests(filter)
 	check_self(self, "requests")
 	core.check_options(filter or {}, "cluster:requests", REQUEST_FIELDS)
 	return core.ask(self.handle, "requests", k8s.object(filter or {}))
+end
+
+--- What was logged since the cluster was opened, as tables of what `--log-format json` writes: those with these fields.
+function Cluster:logs(filter)
+	check_self(self, "logs")
+	local found = {}
+	for _, line in ipairs(core.logs(self.handle)) do
+		local fits = true
+		for name, value in pairs(filter or {}) do
+			fits = fits and line[name] == value
+		end
+		found[#found + 1] = fits and line or nil
+	end
+	return found
 end
 
 --- Orders a fault for requests of programs. The result has `fired`, how often it has happened, and remove().

@@ -37,6 +37,32 @@ describe("perilune sandbox", function()
 		server:stop()
 	end)
 
+	it("serves HTTPS with a certificate that it is given", function()
+		local folder = files.folder()
+		local cert, key = folder .. "/one.crt", folder .. "/one.key"
+		files.output_of {
+			"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+			"-subj", "/CN=sandbox", "-addext", "subjectAltName=IP:127.0.0.1", "-out", cert, "-keyout", key,
+		}
+		local server = sandbox.start { "--tls-cert", cert, "--tls-key", key }
+		assert.truthy(server.url:find "^https://")
+		assert.equal("ok", select(2, sandbox.request({ server = server.url, ca = cert }, "GET", "/readyz")))
+		local child = cli.start { "run", "examples/label-sync", "--kubeconfig", server.kubeconfig, "--listen", "off" }
+		child:wait_for("ha%l+ synced", SECONDS)
+		child:kill "TERM"
+		assert.equal(0, (child:wait(SECONDS)), child:stderr())
+		server:stop()
+	end)
+
+	it("says what is wrong with its certificate", function()
+		local code, _, err = cli.run { "sandbox", "--tls-cert", "a.crt" }
+		assert.equal(2, code)
+		assert.truthy(err:find("HTTPS takes both --tls-cert and --tls-key", 1, true), err)
+		code, _, err = cli.run { "sandbox", "--tls-cert", "/no/where.crt", "--tls-key", "/no/where.key" }
+		assert.equal(1, code)
+		assert.truthy(err:find("cannot read /no/where.crt", 1, true), err)
+	end)
+
 	it("says which manifest it can't take, and why", function()
 		local path = files.write(files.folder() .. "/bad.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: A}}")
 		local code, _, err = cli.run { "sandbox", "--manifests", path }

@@ -1,5 +1,6 @@
 -- A testing cluster: what specs do with it, and how long it lives.
 local files = require "support.files"
+local k8s = require "perilune"
 local testing = require "perilune.testing"
 
 local function map(name, data)
@@ -34,6 +35,181 @@ describe("a testing cluster", function()
 		cluster:settle()
 		assert.same({ a = "add", b = "add" }, assert(cluster:get(seen)).data)
 		assert.equal(2, #cluster:requests { verb = "patch", kind = "ConfigMap" })
+	end)
+
+	it("gives the client's errors", function()
+		local cluster = testing.cluster()
+		local object, err = cluster:get(map "a")
+		assert.is_nil(object)
+		assert.same({ 404, "NotFound", 'configmaps "a" not found' }, { err.code, err.reason, err.message })
+		assert.equal("NoKind", select(2, cluster:get { apiVersion = "v1", kind = "Nothing", name = "a" }).reason)
+		assert.equal("BadRequest", select(2, cluster:get { apiVersion = "v1", kind = "ConfigMap", name = "a" }).reason)
+		local invalid = map "B"
+		err = select(2, cluster:create(invalid))
+		assert.equal("Invalid", err.reason)
+		assert.equal("metadata.name", err.causes[1].field)
+	end)
+
+	it("takes all kinds of writes", function()
+		local cluster = testing.cluster { manifests = "examples/label-sync/manifests/demo.yaml" }
+		local one = assert(cluster:apply(map("a", { a = "1", b = "1" })))
+		assert.same({ a = "2", b = "1" }, assert(cluster:patch(one, { data = { a = "2" } })).data)
+		assert.same({ b = "1" }, assert(cluster:patch(one, { { op = "remove", path = "/data/a" } }, { type = "json" })).data)
+		one = assert(cluster:get(one))
+		one.data.c = "1"
+		assert(cluster:update(one))
+		assert.equal("Conflict", select(2, cluster:update(one)).reason)
+		assert(cluster:delete(one))
+		assert.same({}, cluster:list { apiVersion = "v1", kind = "ConfigMap", namespace = "default" })
+		assert.equal(1, #assert(cluster:list { apiVersion = "v1", kind = "Namespace", field_selector = "metadata.name=label-sync-demo" }))
+		assert.same({}, cluster:requests { verb = "create" })
+	end)
+
+	it("gives a script its settings", function()
+		local cluster = testing.cluster()
+		assert(cluster:create(map "seen"))
+		cluster:load(script [[
+			k8s.main(function()
+				assert(k8s.patch({ apiVersion = "v1", kind = "ConfigMap", namespace = "default", name = "seen" },
+					{ data = { size = k8s.config.size, factory = tostring(k8s.config.factory) } }))
+			end)
+		]], { config = { size = 3 } })
+		cluster:settle()
+		assert.same({ size = "3", factory = "nil" }, cluster:get(map "seen").data)
+	end)
+
+	it("shows what was logged, and only errors go to stderr", function()
+		local cluster = testing.cluster()
+		cluster:load(script 'k8s.main(function() k8s.log.info("hello", { size = 3 }) k8s.log.warn("bye") end)')
+		cluster:settle()
+		local lines = cluster:logs { script = "script" }
+		assert.same({ "hello", "bye" }, { lines[1].msg, lines[2].msg })
+		assert.equal("3", lines[1].size)
+		assert.same({ lines[2] }, cluster:logs { level = "warn" })
+	end)
+
+	it("ends a program as a kill does, and runs it again", function()
+		local cluster = testing.cluster()
+		local seen = map "seen"
+		seen.metadata.labels = { seen = "yes" }
+		assert(cluster:create(seen))
+		local path = script(NOTES)
+		local program = cluster:load(path)
+		cluster:settle()
+		program:kill()
+		program:kill()
+		assert(cluster:create(map "a"))
+		cluster:settle()
+		assert.is_nil(cluster:get(seen).data)
+		cluster:load(path)
+		cluster:settle()
+		assert.same({ a = "add" }, cluster:get(seen).data)
+	end)
+
+	describe("and time", function()
+		local TICKS = [[
+			local count = 0
+			local function patch(data)
+				assert(k8s.patch({ apiVersion = "v1", kind = "ConfigMap", namespace = "default", name = "seen" }, { data = data }))
+			end
+			k8s.every(10, function()
+				count = count + 1
+				patch { ticks = tostring(count), at = ("%.3f"):format(k8s.now()) }
+			end)
+			k8s.on_synced(function()
+				k8s.sleep(25)
+				patch { slept = ("%.3f"):format(k8s.now()), os = tostring(os.time()) }
+			end)
+		]]
+
+		it("stands still until it is moved, and then all happens at its time", function()
+			local cluster = testing.cluster()
+			assert(cluster:create(map "seen"))
+			cluster:load(script(TICKS))
+			cluster:settle()
+			local start = k8s.now()
+			cluster:advance(9.9)
+			assert.is_nil(cluster:get(map "seen").data)
+			cluster:advance(0.1)
+			assert.same({ ticks = "1", at = ("%.3f"):format(start + 10) }, cluster:get(map "seen").data)
+			cluster:advance(90)
+			local data = cluster:get(map "seen").data
+			assert.equal("10", data.ticks)
+			assert.equal(("%.3f"):format(start + 25), data.slept)
+			assert.equal(("%.3f"):format(start + 100), ("%.3f"):format(k8s.now()))
+		end)
+
+		it("goes on where it is closed, and the wall is right again", function()
+			local before = os.time()
+			local cluster = testing.cluster()
+			cluster:advance(86400)
+			cluster:close()
+			assert.is_true(k8s.now() - before < 3600)
+			k8s.sleep(0.001)
+		end)
+
+		it("is not slept away by a spec", function()
+			local cluster = testing.cluster()
+			assert.has_error(function() k8s.sleep(5) end,
+				"time stands still while a testing cluster is open: cluster:advance(5) moves it")
+			cluster:close()
+		end)
+
+		it("says what does not come to rest", function()
+			local cluster = testing.cluster()
+			cluster:load(script "k8s.main(function() while true do k8s.sleep(0) end end)")
+			assert.error_matches(function() cluster:settle { timeout = 0.2 } end,
+				"^cluster:settle: after 0.2 s there is still something to do at once")
+		end)
+	end)
+
+	describe("misused", function()
+		local cluster
+
+		before_each(function()
+			cluster = testing.cluster()
+		end)
+
+		-- The message, which must name the line of the function's first statement.
+		local function misuse(fn)
+			local info = debug.getinfo(fn, "S")
+			local ok, err = pcall(fn)
+			assert.is_false(ok)
+			local place = ("%s:%d: "):format(info.short_src, info.linedefined)
+			assert.equal(place, tostring(err):sub(1, #place))
+			return tostring(err):sub(#place + 1)
+		end
+
+		it("says so at the spec's line", function()
+			for message, fn in pairs {
+				["a testing cluster has no 'setle', did you mean 'settle'?"] = function() cluster:setle() end,
+				["cluster:fault: unknown action 'expier', did you mean 'expire'?"] = function() cluster:fault { action = "expier" } end,
+				["cluster:fault: unknown option 'verbs', did you mean 'verb'?"] = function() cluster:fault { verbs = "list", action = "cut" } end,
+				["cluster:advance takes seconds, from 0 on, not -1"] = function() cluster:advance(-1) end,
+				["cluster:advance takes seconds, from 0 on, not nil"] = function() cluster:advance() end,
+				["cluster:settle: unknown option 'timout', did you mean 'timeout'?"] = function() cluster:settle { timout = 1 } end,
+				["cluster:requests: unknown option 'verbs', did you mean 'verb'?"] = function() cluster:requests { verbs = "list" } end,
+				["cluster:load: unknown option 'settings'"] = function() cluster:load("x", { settings = {} }) end,
+				["cluster:load: no/such.lua: No such file or directory"] = function() cluster:load "no/such.lua" end,
+				["cluster:get: name is missing"] = function() cluster:get { apiVersion = "v1", kind = "Pod" } end,
+				["cluster:create: unknown option 'dryrun', did you mean 'dry_run'?"] = function() cluster:create(map "a", { dryrun = true }) end,
+				["this is a method of a cluster: call it with a colon, such as cluster:get()"] = function() cluster.get(map "a") end,
+				["cluster:apply takes an object with metadata.name"] = function() cluster:apply {} end,
+			} do
+				assert.equal(message, misuse(fn))
+			end
+			cluster:close()
+			cluster:close()
+			assert.equal("this cluster is closed", misuse(function() cluster:settle() end))
+			assert.equal("cluster: unknown option 'manifest', did you mean 'manifests'?", misuse(function() testing.cluster { manifest = "x" } end))
+			local message = misuse(function() testing.cluster { manifests = "/no/where" } end)
+			assert.truthy(message:find("cluster: --manifests: /no/where: No such file or directory", 1, true), message)
+		end)
+
+		it("says why a script does not load", function()
+			local path = script "k8s.informer { apiVersion = 'v1' }"
+			assert.error_matches(function() cluster:load(path) end, "cluster:load: .*script.lua:2: ")
+		end)
 	end)
 
 	describe("left open", function()
@@ -72,7 +248,7 @@ describe("a testing cluster", function()
 
 			it("is there for its tests", function()
 				cluster:settle()
-				assert.has_error(testing.cluster)
+				assert.error_matches(testing.cluster, "a testing cluster is open already, since spec/testing/cluster_spec.lua:%d+: ")
 			end)
 
 			it("and for the next", function()
@@ -83,5 +259,26 @@ describe("a testing cluster", function()
 		it("is closed with that", function()
 			testing.cluster():close()
 		end)
+	end)
+
+	it("leaves no descriptor open", function()
+		local function descriptors()
+			collectgarbage()
+			local pipe = io.popen "ls /proc/$PPID/fd"
+			local found = select(2, pipe:read("a"):gsub("\n", ""))
+			pipe:close()
+			return found
+		end
+		local path = script(NOTES)
+		local first, last
+		for _ = 1, 10 do
+			local cluster = testing.cluster()
+			cluster:load(path)
+			cluster:settle()
+			last = descriptors()
+			first = first or last
+			cluster:close()
+		end
+		assert.equal(first, last)
 	end)
 end)
