@@ -11,11 +11,13 @@ ALLOC_TYPE(barrier_type, "barrier");
 
 #define FIRST_ANNOUNCEMENT 2.0
 #define LAST_GAP 60.0
+#define OPTIONAL_PATIENCE 10.0
 
 struct guest {
 	struct barrier *barrier;
 	struct informer *informer; /* a reference */
 	struct informer_observer observer;
+	bool optional, failed;
 	bool synced;
 	size_t objects; /* the most that were there: beyond it is progress */
 	unsigned long lists;
@@ -31,11 +33,13 @@ struct barrier {
 	double gap; /* to the next announcement */
 	struct loop_job job;
 	struct loop_timer limit, announcement;
+	struct loop_timer unwait; /* optional ones are not waited for when it has run out */
 };
 
 static void run_check(void *data);
 static void on_limit(void *data);
 static void on_announcement(void *data);
+static void on_unwait(void *data);
 
 struct barrier *barrier_new(struct loop *loop, const struct barrier_options *options)
 {
@@ -46,6 +50,7 @@ struct barrier *barrier_new(struct loop *loop, const struct barrier_options *opt
 	loop_job_init(&barrier->job, run_check, barrier);
 	loop_timer_init(&barrier->limit, on_limit, barrier);
 	loop_timer_init(&barrier->announcement, on_announcement, barrier);
+	loop_timer_init(&barrier->unwait, on_unwait, barrier);
 	return barrier;
 }
 
@@ -56,12 +61,23 @@ static void post_check(void *data)
 		loop_post(barrier->loop, &barrier->job);
 }
 
-void barrier_add(struct barrier *barrier, struct informer *informer)
+static struct guest *find_guest(const struct barrier *barrier, const struct informer *informer)
 {
 	for (size_t i = 0; i < barrier->count; i++)
 		if (barrier->guests[i]->informer == informer)
-			return;
-	struct guest *guest = alloc_zero(sizeof(*guest));
+			return barrier->guests[i];
+	return NULL;
+}
+
+void barrier_add(struct barrier *barrier, struct informer *informer, bool optional)
+{
+	struct guest *guest = find_guest(barrier, informer);
+	if (guest) {
+		guest->optional &= optional;
+		return;
+	}
+	guest = alloc_zero(sizeof(*guest));
+	guest->optional = optional;
 	guest->barrier = barrier;
 	guest->informer = informer_ref(informer);
 	guest->observer.on_change = post_check;
@@ -76,6 +92,7 @@ static void stop_timers(struct barrier *barrier)
 	loop_job_cancel(&barrier->job);
 	loop_timer_stop(barrier->loop, &barrier->limit);
 	loop_timer_stop(barrier->loop, &barrier->announcement);
+	loop_timer_stop(barrier->loop, &barrier->unwait);
 }
 
 void barrier_free(struct barrier *barrier)
@@ -103,18 +120,35 @@ static bool has_progressed(struct guest *guest)
 		guest->objects = 0;
 	guest->lists = report.counts.lists;
 	guest->synced = report.synced;
+	guest->failed |= report.attempts > 0;
 	more = report.objects > guest->objects;
 	if (more)
 		guest->objects = report.objects;
 	return more || guest->synced != synced;
 }
 
+static bool is_waited_for(const struct barrier *barrier, const struct guest *guest)
+{
+	if (informer_has_synced(guest->informer))
+		return false;
+	bool hopeful = !guest->failed && clock_now() < barrier->progress_at + OPTIONAL_PATIENCE;
+	return !guest->optional || hopeful;
+}
+
 static size_t count_late(const struct barrier *barrier)
 {
 	size_t late = 0;
 	for (size_t i = 0; i < barrier->count; i++)
-		late += !informer_has_synced(barrier->guests[i]->informer);
+		late += is_waited_for(barrier, barrier->guests[i]);
 	return late;
+}
+
+static bool is_any_needed(const struct barrier *barrier)
+{
+	for (size_t i = 0; i < barrier->count; i++)
+		if (!barrier->guests[i]->optional && !informer_has_synced(barrier->guests[i]->informer))
+			return true;
+	return false;
 }
 
 static void announce_opening(const struct barrier *barrier)
@@ -175,7 +209,17 @@ static void on_limit(void *data)
 	if (next_limit(barrier) > clock_now())
 		arm_limit(barrier);
 	else
-		finish(barrier, BARRIER_LATE);
+		finish(barrier, is_any_needed(barrier) ? BARRIER_LATE : BARRIER_OPEN);
+}
+
+static void on_unwait(void *data)
+{
+	struct barrier *barrier = data;
+	double left = barrier->progress_at + OPTIONAL_PATIENCE - clock_now();
+	if (left > 0)
+		loop_timer_start(barrier->loop, &barrier->unwait, left);
+	else
+		run_check(barrier);
 }
 
 static void on_announcement(void *data)
@@ -199,6 +243,7 @@ void barrier_start(struct barrier *barrier)
 	arm_limit(barrier);
 	if (barrier->options.announce)
 		loop_timer_start(barrier->loop, &barrier->announcement, barrier->gap);
+	loop_timer_start(barrier->loop, &barrier->unwait, OPTIONAL_PATIENCE);
 	loop_post(barrier->loop, &barrier->job);
 }
 
@@ -250,7 +295,7 @@ void barrier_late(const struct barrier *barrier, struct buf *out)
 	size_t before = out->length;
 	for (size_t i = 0; i < barrier->count; i++) {
 		struct informer_report report;
-		if (informer_has_synced(barrier->guests[i]->informer))
+		if (!is_waited_for(barrier, barrier->guests[i]))
 			continue;
 		informer_report(barrier->guests[i]->informer, &report);
 		buf_append_format(out, "%s%s: %s", out->length > before ? "; " : "", report.label, report.state);

@@ -1,11 +1,14 @@
-/* barrier: waits until a set of informers has synced, and says meanwhile which are late and why. */
+/* barrier: waits until a set of informers has synced, and says meanwhile which are late and why.
+ *
+ * An optional informer is waited for only while nothing goes wrong with it: until its first failure, whatever that is,
+ * or until nothing has come in for 10 s. */
 #ifndef PERILUNE_CACHE_BARRIER_H
 #define PERILUNE_CACHE_BARRIER_H
 
 #include "cache/informer.h"
 
 enum barrier_outcome {
-	BARRIER_OPEN, /* all have synced */
+	BARRIER_OPEN, /* all have synced, but for optional ones */
 	BARRIER_LATE  /* no progress for as long as allowed */
 };
 
@@ -22,8 +25,8 @@ struct barrier_options {
 };
 
 struct barrier *barrier_new(struct loop *loop, const struct barrier_options *options);
-void barrier_add(struct barrier *barrier,
-		 struct informer *informer); /* before barrier_start; keeps a reference; twice is once */
+/* Before barrier_start; keeps a reference. Twice is once, and optional then only when it was so each time. */
+void barrier_add(struct barrier *barrier, struct informer *informer, bool optional);
 void barrier_start(struct barrier *barrier); /* with nothing to wait for it opens too */
 void barrier_free(struct barrier *barrier);  /* allowed before it is done: then on_done never comes */
 bool barrier_is_open(const struct barrier *barrier);

@@ -21,12 +21,18 @@ struct member {
 struct pool {
 	struct cluster *cluster;
 	struct list members;
+	struct list feeds; /* the members' */
 	struct keymap by_key;
+};
+
+struct use {
+	struct member *member;
+	bool needed; /* once asked for without `optional` */
 };
 
 struct factory {
 	struct pool *pool;
-	struct member **members; /* in the order asked for; each once */
+	struct use *uses; /* in the order asked for; each member once */
 	size_t count, capacity;
 	bool shut_down;
 };
@@ -43,6 +49,7 @@ struct pool *pool_new(struct cluster *cluster)
 	struct pool *pool = alloc_zero(sizeof(*pool));
 	pool->cluster = cluster;
 	list_init(&pool->members);
+	list_init(&pool->feeds);
 	keymap_init(&pool->by_key, member_key);
 	return pool;
 }
@@ -77,14 +84,17 @@ static void name_apart(const struct pool *pool, struct informer *informer)
 
 void pool_each(struct pool *pool, void (*on_informer)(void *data, struct informer *informer), void *data)
 {
-	LIST_EACH (&pool->members, node)
-		on_informer(data, LIST_ENTRY(node, struct member, node)->informer);
+	LIST_EACH (&pool->members, node) {
+		struct informer *informer = LIST_ENTRY(node, struct member, node)->informer;
+		if (informer_leads(informer))
+			on_informer(data, informer);
+	}
 }
 
 static struct member *make_member(struct pool *pool, const struct informer_spec *spec, const struct buf *key,
 				  struct err *err)
 {
-	struct informer *informer = informer_new(pool->cluster, spec, err);
+	struct informer *informer = informer_new(pool->cluster, &pool->feeds, spec, err);
 	if (!informer)
 		return NULL;
 	struct member *member = alloc_zero(sizeof(*member) + key->length + 1);
@@ -99,8 +109,11 @@ static struct member *make_member(struct pool *pool, const struct informer_spec 
 }
 
 /* The last user ends the informer, also where handlers or a barrier still hold it: what they hold says no more. */
-static void leave(struct pool *pool, struct member *member)
+static void leave(struct pool *pool, const struct use *use)
 {
+	struct member *member = use->member;
+	if (use->needed)
+		informer_unneed(member->informer);
 	if (--member->users)
 		return;
 	list_remove(&member->node);
@@ -125,24 +138,36 @@ void factory_free(struct factory *factory)
 	alloc_object_free(&factory_type, factory);
 }
 
-static bool has_member(const struct factory *factory, const struct member *member)
+/* NULL when there is none. */
+static struct use *find_use(const struct factory *factory, const struct informer *informer)
 {
 	for (size_t i = 0; i < factory->count; i++)
-		if (factory->members[i] == member)
-			return true;
-	return false;
+		if (factory->uses[i].member->informer == informer)
+			return &factory->uses[i];
+	return NULL;
 }
 
-static void join(struct factory *factory, struct member *member)
+static struct use *add_use(struct factory *factory, struct member *member)
 {
-	if (has_member(factory, member))
-		return;
 	if (factory->count == factory->capacity) {
 		factory->capacity = factory->capacity ? factory->capacity * 2 : 8;
-		factory->members = alloc_resize(factory->members, factory->capacity * sizeof(struct member *));
+		factory->uses = alloc_resize(factory->uses, factory->capacity * sizeof(*factory->uses));
 	}
-	factory->members[factory->count++] = member;
+	struct use *use = &factory->uses[factory->count++];
+	*use = (struct use){.member = member};
 	member->users++;
+	return use;
+}
+
+static void join(struct factory *factory, struct member *member, bool optional)
+{
+	struct use *use = find_use(factory, member->informer);
+	if (!use)
+		use = add_use(factory, member);
+	if (optional || use->needed)
+		return;
+	use->needed = true;
+	informer_need(member->informer);
 }
 
 static void compare_page_size(const struct member *member, const struct informer_spec *spec)
@@ -167,7 +192,7 @@ static struct informer *find_or_make(struct factory *factory, const struct infor
 	buf_fini(&key);
 	if (!member)
 		return NULL;
-	join(factory, member);
+	join(factory, member, spec->optional);
 	return member->informer;
 }
 
@@ -182,17 +207,32 @@ struct informer *factory_informer(struct factory *factory, const struct informer
 void factory_start(struct factory *factory)
 {
 	for (size_t i = 0; i < factory->count; i++)
-		informer_start(factory->members[i]->informer);
+		informer_start(factory->uses[i].member->informer);
 }
 
 void factory_shutdown(struct factory *factory)
 {
 	factory->shut_down = true;
 	for (size_t i = 0; i < factory->count; i++)
-		leave(factory->pool, factory->members[i]);
-	alloc_free(factory->members);
-	factory->members = NULL;
+		leave(factory->pool, &factory->uses[i]);
+	alloc_free(factory->uses);
+	factory->uses = NULL;
 	factory->count = factory->capacity = 0;
+}
+
+bool factory_needs(const struct factory *factory, const struct informer *informer)
+{
+	const struct use *use = find_use(factory, informer);
+	return use && use->needed;
+}
+
+void factory_add_to_barrier(struct factory *factory, struct barrier *barrier)
+{
+	for (size_t i = 0; i < factory->count; i++) {
+		const struct use *use = &factory->uses[i];
+		if (informer_started(use->member->informer))
+			barrier_add(barrier, use->member->informer, !use->needed);
+	}
 }
 
 bool factory_is_shut_down(const struct factory *factory)
@@ -203,5 +243,5 @@ bool factory_is_shut_down(const struct factory *factory)
 void factory_each(struct factory *factory, void (*on_informer)(void *data, struct informer *informer), void *data)
 {
 	for (size_t i = 0; i < factory->count; i++)
-		on_informer(data, factory->members[i]->informer);
+		on_informer(data, factory->uses[i].member->informer);
 }

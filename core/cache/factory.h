@@ -3,12 +3,13 @@
 #ifndef PERILUNE_CACHE_FACTORY_H
 #define PERILUNE_CACHE_FACTORY_H
 
+#include "cache/barrier.h"
 #include "cache/informer.h"
 
 struct pool;
 struct pool *pool_new(struct cluster *cluster);
 void pool_free(struct pool *pool); /* no factory may be left */
-/* Visits the live informers in the order made: for /status and the barrier's report. */
+/* Visits the live informers in the order made, of those that share a watch the first: for /status and the like. */
 void pool_each(struct pool *pool, void (*on_informer)(void *data, struct informer *informer), void *data);
 
 struct factory;
@@ -18,6 +19,10 @@ void factory_free(struct factory *factory); /* shuts down first */
 /* Created on the first call for a spec, shared after it, across factories too. Borrowed; lives until this factory's
  * shutdown at least. After shutdown or for a malformed spec: NULL with err. */
 struct informer *factory_informer(struct factory *factory, const struct informer_spec *spec, struct err *err);
+/* False for what the factory asked for as optional alone. */
+bool factory_needs(const struct factory *factory, const struct informer *informer);
+/* Those that are started; those that it does not need as optional ones. */
+void factory_add_to_barrier(struct factory *factory, struct barrier *barrier);
 void factory_start(struct factory *factory);    /* starts those not yet started; nothing after shutdown */
 void factory_shutdown(struct factory *factory); /* gives up its informers; those that nobody else uses have ended when
 						   it returns. Twice is harmless */

@@ -1,8 +1,9 @@
-/* informer: reflectors, queue and store of one (resource, namespaces, selectors, projection), shared by all who ask for
- * it.
+/* informer: the cache of one (resource, namespaces, selectors, projection), shared by all who ask for it in the same
+ * words.
  *
- * It resolves its kind, applies deltas in order and tells its listeners. Created idle; nothing connects before
- * informer_start. Counted by its users; the last one that leaves ends it. */
+ * Its feed watches the API server and fills the store; the informer tells its listeners. Informers that ask for the
+ * same in other words (kind Pod, resource pods) get to share one feed once the kind is looked up. Created idle; nothing
+ * connects before informer_start. Counted by its users; the last one that leaves ends it. */
 #ifndef PERILUNE_CACHE_INFORMER_H
 #define PERILUNE_CACHE_INFORMER_H
 
@@ -27,21 +28,28 @@ struct informer_spec {
 	bool metadata_only;
 	struct transform *transform;
 	int page_size; /* not part of its identity: the first asker's */
+	bool optional; /* nor is this: the factory's that asks does not wait for it */
 };
 
 /* The identity as one text; appended to out. */
 void informer_spec_key(const struct informer_spec *spec, struct buf *out);
 
-/* NULL with err: a malformed path, apiVersion or selector. The count is 1. Factories call this; scripts go through a
- * factory. */
-struct informer *informer_new(struct cluster *cluster, const struct informer_spec *spec, struct err *err);
+/* feeds: a list for the feeds of all informers of the cluster, which outlives them. NULL with err: a malformed path,
+ * apiVersion or selector. The count is 1. Factories call this; scripts go through a factory. */
+struct informer *informer_new(struct cluster *cluster, struct list *feeds, const struct informer_spec *spec,
+			      struct err *err);
 struct informer *informer_ref(struct informer *informer);
 void informer_unref(struct informer *informer); /* the last one ends its requests and frees the store */
+
+/* One more, one less of those who wait for it to sync. An absent or forbidden kind that nobody waits for is parked. */
+void informer_need(struct informer *informer);
+void informer_unneed(struct informer *informer);
 
 void informer_start(struct informer *informer); /* again: nothing */
 bool informer_started(const struct informer *informer);
 bool informer_has_synced(const struct informer *informer); /* listed, and every item applied to the store */
-struct store *informer_store(struct informer *informer);
+bool informer_leads(const struct informer *informer);      /* the first of those that share its watch */
+struct store *informer_store(struct informer *informer);   /* another one after a change, once the kind is looked up */
 const char *informer_api_version(const struct informer *informer);
 const char *informer_kind(const struct informer *informer); /* as asked until it is resolved; then the server's */
 const char *
@@ -57,8 +65,10 @@ const char *informer_version(const struct informer *informer,
 struct informer_report {
 	const char *label, *api_version, *kind, *namespace; /* borrowed; namespace "" for all, "a,b" for several */
 	bool started, synced;
+	bool optional;   /* nobody waits for it */
 	char state[160]; /* "connecting", "listing page 3", "streaming", "backing off, next try in 12 s", "no such
-			    kind", "forbidden" … */
+			    kind", "forbidden" …; "parked: …" where nobody waits for it to come (back), "stale: …"
+			    where the server refuses to tell more */
 	size_t objects, bytes;
 	unsigned attempts;
 	double next_try;    /* clock_now's scale; 0 while it is not waiting */

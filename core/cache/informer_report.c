@@ -11,19 +11,17 @@ static double seconds_until(double at)
 	return left > 0 ? left : 0;
 }
 
-static void describe_look_up(const struct informer *informer, char *out, size_t size)
+static void describe_look_up(const struct feed *feed, char *out, size_t size)
 {
-	if (informer->phase == INFORMER_IDLE)
+	const char *parked = feed_is_parked(feed) ? "parked: " : "";
+	bool absent = !strcmp(feed->err.reason, "NoKind") || feed->err.code == 404;
+	if (feed->phase == FEED_IDLE)
 		snprintf(out, size, "not started");
-	else if (informer->phase == INFORMER_STOPPED)
-		snprintf(out, size, "stopped");
-	else if (informer->phase == INFORMER_LOOKING)
-		snprintf(out, size, "looking up the kind");
+	else if (feed->phase == FEED_LOOKING)
+		snprintf(out, size, "%slooking up the kind", parked);
 	else
-		snprintf(out, size, "%s, next try in %.0f s",
-			 !strcmp(informer->err.reason, "NoKind") || informer->err.code == 404 ? "no such kind"
-											      : "backing off",
-			 seconds_until(informer->next_try));
+		snprintf(out, size, "%s%s, next try in %.0f s", parked, absent ? "no such kind" : "backing off",
+			 seconds_until(feed->next_try));
 }
 
 static const char *describe_wait(const struct err *err)
@@ -72,33 +70,35 @@ static int trouble_of(const struct scope *scope, const struct reflector_report *
 }
 
 /* The scope that is described; the others are only counted. */
-static const struct scope *worst_scope(const struct informer *informer, struct reflector_report *out)
+static const struct scope *worst_scope(const struct feed *feed, struct reflector_report *out)
 {
 	const struct scope *worst = NULL;
 	int most = -1;
-	for (size_t i = 0; i < informer->scope_count; i++) {
+	for (size_t i = 0; i < feed->scope_count; i++) {
 		struct reflector_report report;
-		reflector_report(informer->scopes[i].reflector, &report);
-		int trouble = trouble_of(&informer->scopes[i], &report);
+		reflector_report(feed->scopes[i].reflector, &report);
+		int trouble = trouble_of(&feed->scopes[i], &report);
 		if (trouble <= most)
 			continue;
 		most = trouble;
-		worst = &informer->scopes[i];
+		worst = &feed->scopes[i];
 		*out = report;
 	}
 	return worst;
 }
 
-static void describe_scopes(const struct informer *informer, struct informer_report *out)
+static void describe_scopes(const struct feed *feed, struct informer_report *out)
 {
 	struct reflector_report report = {0};
-	const struct scope *scope = worst_scope(informer, &report);
-	char state[80], where[80] = "";
+	const struct scope *scope = worst_scope(feed, &report);
+	bool parked = report.err.code == 403 && !feed_is_awaited(feed);
+	const char *prefix = scope->stale ? "stale: " : parked ? "parked: " : "";
+	char state[80], where[70] = "";
 	describe_reflector(&report, state, sizeof(state));
-	bool several = informer->scope_count > 1;
+	bool several = feed->scope_count > 1;
 	if (several && !report.streaming)
-		snprintf(where, sizeof(where), " (namespace %.60s)", scope->namespace);
-	snprintf(out->state, sizeof(out->state), "%s%s", state, where);
+		snprintf(where, sizeof(where), " (namespace %.50s)", scope->namespace);
+	snprintf(out->state, sizeof(out->state), "%s%s%s", prefix, state, where);
 	out->attempts = report.attempts;
 	out->next_try = report.state == REFLECTOR_WAITING ? report.next_try : 0;
 	out->status = report.err.code;
@@ -106,18 +106,18 @@ static void describe_scopes(const struct informer *informer, struct informer_rep
 }
 
 /* What is stored, and what a list that is not yet applied has brought. */
-static void count(const struct informer *informer, struct informer_report *out)
+static void count(const struct feed *feed, struct informer_report *out)
 {
-	out->counts = informer->past;
-	out->objects = store_count(informer->store);
-	out->bytes = store_bytes(informer->store);
-	for (size_t i = 0; i < informer->scope_count; i++) {
+	out->counts = feed->past;
+	out->objects = store_count(feed->store);
+	out->bytes = store_bytes(feed->store);
+	for (size_t i = 0; i < feed->scope_count; i++) {
 		struct reflector_report report;
-		if (!informer->scopes[i].reflector)
+		if (!feed->scopes[i].reflector)
 			continue;
-		reflector_report(informer->scopes[i].reflector, &report);
+		reflector_report(feed->scopes[i].reflector, &report);
 		reflector_counts_add(&out->counts, &report.counts);
-		if (informer->scopes[i].listed)
+		if (feed->scopes[i].listed)
 			continue;
 		out->objects += report.objects;
 		out->bytes += report.bytes;
@@ -126,24 +126,28 @@ static void count(const struct informer *informer, struct informer_report *out)
 
 void informer_report(const struct informer *informer, struct informer_report *out)
 {
+	const struct feed *feed = informer->feed;
 	*out = (struct informer_report){
 	    .label = informer->spec.label,
 	    .api_version = informer->spec.api_version,
 	    .kind = informer_kind(informer),
 	    .namespace = informer->spec.namespace_text,
 	    .started = informer_started(informer),
-	    .synced = informer->synced,
-	    .attempts = informer->attempts,
-	    .next_try = informer->phase == INFORMER_WAITING ? informer->next_try : 0,
-	    .status = informer->err.code,
-	    .duplicates = informer->apply.duplicates,
-	    .stale = informer->apply.stale,
+	    .synced = feed->synced,
+	    .optional = !feed_is_needed(feed),
+	    .attempts = feed->attempts,
+	    .next_try = feed->phase == FEED_WAITING ? feed->next_try : 0,
+	    .status = feed->err.code,
+	    .duplicates = feed->apply.duplicates,
+	    .stale = feed->apply.stale,
 	};
-	count(informer, out);
-	if (informer->phase == INFORMER_RUNNING) {
-		describe_scopes(informer, out);
-		return;
+	count(feed, out);
+	if (informer->stopped) {
+		snprintf(out->state, sizeof(out->state), "stopped");
+	} else if (feed->phase == FEED_RUNNING) {
+		describe_scopes(feed, out);
+	} else {
+		describe_look_up(feed, out->state, sizeof(out->state));
+		snprintf(out->message, sizeof(out->message), "%s", feed->err.message);
 	}
-	describe_look_up(informer, out->state, sizeof(out->state));
-	snprintf(out->message, sizeof(out->message), "%s", informer->err.message);
 }

@@ -201,13 +201,18 @@ static double resync_period(const struct listener *listener)
 	return fmax(listener->options.resync, SHORTEST_RESYNC);
 }
 
+void listener_take_stored(struct listener *listener)
+{
+	store_each(informer_store(listener->informer), NULL, push_initial, listener);
+}
+
 void listener_open(struct listener *listener)
 {
 	struct informer *informer = listener->informer;
 	if (listener->opened)
 		return;
 	listener->opened = true;
-	store_each(informer_store(informer), NULL, push_initial, listener);
+	listener_take_stored(listener);
 	informer_attach(informer, listener);
 	if (listener->options.resync > 0)
 		loop_timer_start(informer_loop(informer), &listener->resync, resync_period(listener));

@@ -49,6 +49,7 @@ double listener_age(const struct listener *listener);   /* seconds that the olde
 
 /* For informer.c only. Takes references of its own. */
 void listener_notify(struct listener *listener, const struct notification *notification);
+void listener_take_stored(struct listener *listener); /* opened before its informer got this store */
 struct list *listener_node(struct listener *listener);
 struct listener *listener_of_node(struct list *node);
 

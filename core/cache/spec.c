@@ -172,6 +172,16 @@ static char *make_label(const struct spec *spec, const struct informer_spec *fro
 	return buf_take(&label);
 }
 
+static char *make_scope(const struct informer_spec *from)
+{
+	struct informer_spec nameless = *from;
+	struct buf key;
+	nameless.kind = nameless.resource = NULL;
+	buf_init(&key, 0);
+	informer_spec_key(&nameless, &key);
+	return buf_take(&key);
+}
+
 static char *copy_selector(const char *selector)
 {
 	return selector && *selector ? alloc_string(selector) : NULL;
@@ -190,6 +200,7 @@ int spec_init(struct spec *spec, const struct informer_spec *from, struct err *e
 	spec->page_size = from->page_size;
 	copy_namespaces(spec, from);
 	spec->label = make_label(spec, from);
+	spec->scope = make_scope(from);
 	return 0;
 }
 
@@ -205,5 +216,6 @@ void spec_fini(struct spec *spec)
 	alloc_free(spec->label_selector);
 	alloc_free(spec->field_selector);
 	alloc_free(spec->label);
+	alloc_free(spec->scope);
 	*spec = (struct spec){0};
 }

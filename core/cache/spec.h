@@ -12,6 +12,7 @@ struct spec {
 	char *namespace_text; /* "a,b"; "" for all */
 	char *label_selector, *field_selector;
 	char *label; /* "apps/v1/Deployment shop app=web" */
+	char *scope; /* the identity without the kind, as one text */
 	int page_size;
 };
 

@@ -235,17 +235,33 @@ static struct index *find_index(const struct store *store, const char *name)
 	return NULL;
 }
 
-int store_add_index(struct store *store, const char *name, struct store_index_fn fn)
+static void insert_index(struct store *store, struct index *index)
 {
-	if (find_index(store, name))
-		return -1;
-	struct index *index = index_new(name, fn);
 	list_add_tail(&store->indexes, &index->node);
 	LIST_EACH (&store->order, node) {
 		struct entry *entry = LIST_ENTRY(node, struct entry, in_order);
 		index_update(index, entry, entry->object, &entry->postings);
 	}
+}
+
+int store_add_index(struct store *store, const char *name, struct store_index_fn fn)
+{
+	if (find_index(store, name))
+		return -1;
+	insert_index(store, index_new(name, fn));
 	return 0;
+}
+
+void store_move_indexes(struct store *from, struct store *to)
+{
+	assert(list_is_empty(&from->order));
+	for (struct list *node; (node = list_pop(&from->indexes));) {
+		struct index *index = LIST_ENTRY(node, struct index, node);
+		if (find_index(to, index->name))
+			index_free(index);
+		else
+			insert_index(to, index);
+	}
 }
 
 void store_remove_index(struct store *store, const char *name)

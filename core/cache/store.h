@@ -43,6 +43,8 @@ struct store_index_fn store_path_index(struct json_path *path);
 /* Builds the index over what is there. -1 when the name is taken: then fn is not. */
 int store_add_index(struct store *store, const char *name, struct store_index_fn fn);
 void store_remove_index(struct store *store, const char *name);
+/* From a store that holds no object; an index whose name is taken there is freed. */
+void store_move_indexes(struct store *from, struct store *to);
 bool store_has_index(const struct store *store, const char *name);
 
 /* Iterations; the store must not change meanwhile. namespace NULL: all. False from on_object stops. */

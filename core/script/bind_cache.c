@@ -160,7 +160,7 @@ static bool read_index(lua_State *L, const struct handle *handle, struct index_q
 	lua_pushnil(L);
 	if (!lua_next(L, -2) || !(index->name = bind_text(L, -2, "index")))
 		bind_misuse(L, "list: index is { name = value }");
-	if (!store_has_index(informer_store(handle->informer), bind_index_name(L, index->name)))
+	if (!store_has_index(informer_store(handle->informer), bind_index_name(L, handle, index->name)))
 		bind_misuse(L, "list: no index '%s'", index->name);
 	if (lua_isboolean(L, -1))
 		lua_pushstring(L, lua_toboolean(L, -1) ? "true" : "false");
@@ -176,8 +176,8 @@ static bool read_index(lua_State *L, const struct handle *handle, struct index_q
 static void find_indexed(lua_State *L, const struct handle *handle, const struct index_query *index,
 			 struct query *query)
 {
-	store_each_index(informer_store(handle->informer), bind_index_name(L, index->name), index->value, index->length,
-			 on_object, query);
+	store_each_index(informer_store(handle->informer), bind_index_name(L, handle, index->name), index->value,
+			 index->length, on_object, query);
 }
 
 int bind_cache_list(lua_State *L)

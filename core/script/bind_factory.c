@@ -195,12 +195,6 @@ void bind_factory_end_waits(struct script *script, const struct script_factory *
 	}
 }
 
-static void add_started(void *data, struct informer *informer)
-{
-	if (informer_started(informer))
-		barrier_add(data, informer);
-}
-
 static int l_wait_for_cache_sync(lua_State *L)
 {
 	static const char *const known[] = {"timeout", NULL};
@@ -224,7 +218,7 @@ static int l_wait_for_cache_sync(lua_State *L)
 	struct barrier_options options = {.timeout = timeout, .on_done = on_done, .data = wait};
 	wait->barrier = barrier_new(factory->script->loop, &options);
 	if (!factory_is_shut_down(factory->factory))
-		factory_each(factory->factory, add_started, wait->barrier);
+		factory_add_to_barrier(factory->factory, wait->barrier);
 	barrier_start(wait->barrier);
 	return task_wait(L, task, free_wait, wait);
 }

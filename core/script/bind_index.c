@@ -6,11 +6,11 @@
 #include "base/strmap.h"
 #include "script/bind_informer.h"
 
-const char *bind_index_name(lua_State *L, const char *name)
+const char *bind_index_name(lua_State *L, const struct handle *handle, const char *name)
 {
 	struct buf *full = &state_of(L)->scratch;
 	buf_reset(full);
-	buf_append_format(full, "%s\n%s", script_of(L)->path, name);
+	buf_append_format(full, "%s\n%s\n%s", script_of(L)->path, informer_label(handle->informer), name);
 	return buf_text(full);
 }
 
@@ -34,7 +34,7 @@ static void add_index(lua_State *L, const struct handle *handle, const char *nam
 	if (!path)
 		bind_misuse(L, "index '%s': %s", name, err.message);
 	struct store_index_fn fn = store_path_index(path);
-	bool added = store_add_index(informer_store(handle->informer), bind_index_name(L, name), fn) == 0;
+	bool added = store_add_index(informer_store(handle->informer), bind_index_name(L, handle, name), fn) == 0;
 	if (!added)
 		fn.free(fn.data);
 	if (!note_index(script_of(L), handle->informer, name, text, added))

@@ -33,10 +33,10 @@ static void check_cache(lua_State *L, int index)
 
 static void read_spec(lua_State *L, int index, const struct script_factory *factory, struct informer_spec *spec)
 {
-	static const char *const known[] = {
-	    "apiVersion",     "kind",          "resource",  "namespace", "label_selector",
-	    "field_selector", "metadata_only", "drop",      "keep",      "transform",
-	    "index",          "resync",        "page_size", "cache",     NULL};
+	static const char *const known[] = {"apiVersion",     "kind",           "resource",      "namespace",
+					    "label_selector", "field_selector", "metadata_only", "drop",
+					    "keep",           "transform",      "index",         "resync",
+					    "page_size",      "cache",          "optional",      NULL};
 	bind_check_options(L, index, "informer", known);
 	memset(spec, 0, sizeof(*spec));
 	spec->api_version = bind_string_option(L, index, "apiVersion");
@@ -58,6 +58,7 @@ static void read_spec(lua_State *L, int index, const struct script_factory *fact
 	spec->drop_given = spec->drop != NULL;
 	spec->keep = bind_strings_option(L, index, "keep", &spec->keep_count);
 	spec->metadata_only = bind_bool_option(L, index, "metadata_only", false);
+	spec->optional = bind_bool_option(L, index, "optional", false);
 	spec->page_size = read_page_size(L, index);
 	check_cache(L, index);
 }

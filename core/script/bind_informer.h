@@ -30,9 +30,10 @@ struct transforming;
 struct transform *bind_transform_new(lua_State *L, int index, struct transforming **out);
 void bind_transform_serve(struct transforming *transforming, struct informer *informer);
 
-/* bind_index.c: indexes. They are the script's own: the shared store knows them under its file. */
+/* bind_index.c: indexes. They are the script's own, and of the informer as it asked for it: the store, which others may
+ * share, knows them under both. */
 /* The name that the store knows it by; borrowed from the state's scratch. */
-const char *bind_index_name(lua_State *L, const char *name);
+const char *bind_index_name(lua_State *L, const struct handle *handle, const char *name);
 /* Pushes the option `index`. False when it is nil. */
 bool bind_index_push(lua_State *L, int options);
 /* Adds the indexes of the table at index. */

@@ -74,8 +74,9 @@ static void append_readiness(void *data, struct informer *informer)
 {
 	struct informer_report report;
 	informer_report(informer, &report);
-	buf_append_format(data, "[%c]%s %s, %zu object%s%s%s\n", report.synced ? '+' : '-', report.label, report.state,
-			  report.objects, report.objects == 1 ? "" : "s", *report.message ? ": " : "", report.message);
+	buf_append_format(data, "[%c]%s %s, %zu object%s%s%s\n", report.synced || report.optional ? '+' : '-',
+			  report.label, report.state, report.objects, report.objects == 1 ? "" : "s",
+			  *report.message ? ": " : "", report.message);
 }
 
 void host_readiness(struct host *host, struct buf *out)
@@ -110,8 +111,8 @@ static void append_informer(void *data, struct informer *informer)
 	}
 	if (report.status)
 		buf_append_format(out, ",\"status\":%d", report.status);
-	buf_append_format(out, ",\"started\":%s,\"synced\":%s", report.started ? "true" : "false",
-			  report.synced ? "true" : "false");
+	buf_append_format(out, ",\"started\":%s,\"synced\":%s,\"optional\":%s", report.started ? "true" : "false",
+			  report.synced ? "true" : "false", report.optional ? "true" : "false");
 	buf_append_format(out, ",\"objects\":%zu,\"bytes\":%zu,\"attempts\":%u,\"lists\":%lu,\"watches\":%lu",
 			  report.objects, report.bytes, report.attempts, report.counts.lists, report.counts.watches);
 	buf_append_text(out, "}");

@@ -321,7 +321,8 @@ static bool has_synced(const struct script_factory *factory)
 {
 	LIST_EACH (&factory->watched, node) {
 		const struct informer *informer = LIST_ENTRY(node, struct script_watch, node)->informer;
-		if (informer_started(informer) && !informer_has_synced(informer))
+		bool awaited = informer_started(informer) && factory_needs(factory->factory, informer);
+		if (awaited && !informer_has_synced(informer))
 			return false;
 	}
 	return true;
@@ -445,11 +446,6 @@ void script_add_call(struct script *script, struct list *list, int reference, do
 
 /* --- the steps of the host --- */
 
-static void add_to_barrier(void *data, struct informer *informer)
-{
-	barrier_add(data, informer);
-}
-
 static void on_main_end(void *data, const struct err *err)
 {
 	struct script *script = data;
@@ -469,7 +465,7 @@ void script_start(struct script *script, struct barrier *barrier)
 	LIST_EACH (&script->factories, factory_node) {
 		struct script_factory *factory = LIST_ENTRY(factory_node, struct script_factory, node);
 		script_factory_start(factory);
-		factory_each(factory->factory, add_to_barrier, barrier);
+		factory_add_to_barrier(factory->factory, barrier);
 	}
 }
 
@@ -488,7 +484,7 @@ void script_open_ready(struct script *script)
 	LIST_EACH (&script->consumers, node) {
 		struct consumer *consumer = consumer_of_node(node);
 		struct informer *informer = consumer_informer(consumer);
-		if (informer_started(informer) && has_synced(consumer_factory(consumer)))
+		if (informer_has_synced(informer) && has_synced(consumer_factory(consumer)))
 			consumer_open(consumer);
 	}
 }

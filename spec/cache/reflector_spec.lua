@@ -371,7 +371,7 @@ describe("an informer", function()
 				follow()
 				server:list(FIRST):items({}, { version = "10" })
 				server:watch("10"):status(code, "Whatever", "no")
-				expect_wait(1, code == 403 and "forbidden" or nil)
+				expect_wait(1, code == 403 and "stale: forbidden" or nil)
 				server:list { resourceVersion = "10" }
 			end)
 		end
@@ -563,7 +563,7 @@ describe("an informer", function()
 			server:discover(true)
 			local gone = driver:event("delete", "h")
 			assert.is_true(gone.final_state_unknown)
-			expect_wait(2, "no such kind")
+			expect_wait(2, "parked: no such kind")
 			server:discover()
 			server:list(FIRST):items({ object("a", 50, { uid = "new" }) }, { version = "60" })
 			server:watch "60"

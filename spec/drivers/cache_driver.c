@@ -6,6 +6,8 @@
  *
  * - informer id= apiVersion= kind= resource= namespaces=a,b labels= fields= drop=a,b keep=a,b metadata=1 page_size=
  * - … end=1: once it has synced, it is let go of and the factory is shut down, inside its own callback
+ * - … optional=1: as the factory's informers can be
+ * - … second=1: of a second factory, as with start, barrier and shutdown
  * - start: the factory's start
  * - listen id= informer= every=1 resync= open=1
  * - … hold=1: notifications wait until "drain"; quiet=1: they are only counted; end=1: freed inside its first callback
@@ -73,7 +75,7 @@ struct gate {
 static struct loop *loop;
 static struct cluster *cluster;
 static struct pool *pool;
-static struct factory *factory;
+static struct factory *factory, *second;
 static struct strmap informers, handlers, gates;
 static _Atomic double advanced;
 
@@ -252,6 +254,11 @@ static const char **list_field(const struct order *order, const char *key, size_
 	return text ? split_list(text, count) : NULL;
 }
 
+static struct factory *factory_of(const struct order *order)
+{
+	return number(order, "second") != 0 ? second : factory;
+}
+
 static bool do_informer(const struct order *order)
 {
 	struct informer_spec spec = {
@@ -262,6 +269,7 @@ static bool do_informer(const struct order *order)
 	    .field_selector = field(order, "fields"),
 	    .metadata_only = number(order, "metadata") != 0,
 	    .page_size = (int)number(order, "page_size"),
+	    .optional = number(order, "optional") != 0,
 	};
 	struct err err;
 	const char **namespaces = list_field(order, "namespaces", &spec.namespace_count);
@@ -271,7 +279,7 @@ static bool do_informer(const struct order *order)
 	spec.drop = drop;
 	spec.keep = keep;
 	spec.drop_given = drop != NULL;
-	struct informer *informer = factory_informer(factory, &spec, &err);
+	struct informer *informer = factory_informer(factory_of(order), &spec, &err);
 	alloc_free(namespaces);
 	alloc_free(drop);
 	alloc_free(keep);
@@ -294,8 +302,7 @@ static bool do_informer(const struct order *order)
 
 static bool do_start(const struct order *order)
 {
-	(void)order;
-	factory_start(factory);
+	factory_start(factory_of(order));
 	return true;
 }
 
@@ -460,7 +467,8 @@ static bool do_barrier(const struct order *order)
 	for (size_t i = 0; i < count; i++) {
 		struct watched *watched = strmap_get(&informers, ids[i], strlen(ids[i]));
 		if (watched)
-			barrier_add(gate->barrier, watched->informer);
+			barrier_add(gate->barrier, watched->informer,
+				    !factory_needs(factory_of(order), watched->informer));
 	}
 	alloc_free(ids);
 	strmap_put(&gates, gate->id, strlen(gate->id), gate);
@@ -605,8 +613,7 @@ static bool do_advance(const struct order *order)
 
 static bool do_shutdown(const struct order *order)
 {
-	(void)order;
-	factory_shutdown(factory);
+	factory_shutdown(factory_of(order));
 	return true;
 }
 
@@ -621,6 +628,7 @@ static bool do_quit(const struct order *order)
 	while (strmap_next(&gates, &cursor, NULL, NULL, &value))
 		free_gate(value);
 	factory_free(factory);
+	factory_free(second);
 	cursor = 0;
 	while (strmap_next(&informers, &cursor, NULL, NULL, &value))
 		free_watched(value);
@@ -685,6 +693,7 @@ static void run(void)
 	pthread_t reader;
 	pool = pool_new(cluster);
 	factory = factory_new(pool);
+	second = factory_new(pool);
 	say("ready");
 	pthread_create(&reader, NULL, read_orders, NULL);
 	loop_run(loop);

@@ -5,7 +5,7 @@
 --   local before_each, it = cluster.when_up(before_each, it)     where there is none, each such `it` is pending and nothing else runs
 --   cluster.user("eve")       path of a kubeconfig for a user without rights
 --   cluster.need_user()       the same for a fresh name: name and path
---   cluster.grant("eve", { { apiGroups = { "" }, resources = { "pods" }, verbs = { "list" } } })   in all namespaces
+--   cluster.grant("eve", { { apiGroups = { "" }, resources = { "pods" }, verbs = { "list" } } })   in all namespaces; the role's path
 --   cluster.server()          "https://127.0.0.1:6443"
 --   cluster.curl("GET", "/api/v1/pods")            status, decoded body
 --   cluster.curl("POST", "/api/v1/…", { kind = … }) a table is sent as JSON
@@ -283,6 +283,7 @@ function Cluster:grant(user, rules)
 		roleRef = { apiGroup = "rbac.authorization.k8s.io", kind = "ClusterRole", name = name },
 		subjects = { { apiGroup = "rbac.authorization.k8s.io", kind = "User", name = user } },
 	})
+	return rbac .. "clusterroles/" .. name
 end
 
 --- Namespaced, with any fields. group: one that is not there yet; a fresh one where none is given.

@@ -1,0 +1,77 @@
+/* feed: one watch of the API server and the store that it fills. Looks its kind up, runs a reflector for each
+ * namespace, applies their deltas in order.
+ *
+ * Informers of one textual spec are one informer; whether two texts mean the same, such as kind Pod and resource pods,
+ * shows when discovery has answered. So each informer begins with a feed of its own, and one whose kind turns out to be
+ * served by a peer joins that one's: nothing has been listed for it yet, so it has only indexes and listeners to bring.
+ *
+ * Inside core/cache: for informer*.c; factory.c keeps the list of peers. */
+#ifndef PERILUNE_CACHE_FEED_H
+#define PERILUNE_CACHE_FEED_H
+
+#include "base/backoff.h"
+#include "cache/apply.h"
+#include "cache/spec.h"
+#include "kube/discovery.h"
+
+enum feed_phase {
+	FEED_IDLE,
+	FEED_LOOKING, /* lookup is set */
+	FEED_WAITING, /* retry is active; then it looks again */
+	FEED_RUNNING, /* resource and the reflectors are set */
+	FEED_STOPPED
+};
+
+/* One reflector's part of the cache. */
+struct scope {
+	struct feed *feed;
+	struct reflector *reflector; /* NULL unless RUNNING */
+	const char *namespace;       /* borrowed from the spec; NULL for all */
+	bool listed;                 /* its first list is applied */
+	bool stale;                  /* the log knows that the server refuses to tell more */
+};
+
+struct feed {
+	struct list node; /* among its peers */
+	struct list *peers;
+	struct list informers; /* that it serves, in the order they came; one at least until it stops */
+	unsigned count;        /* informers that hold it, stopped ones too */
+	struct cluster *cluster;
+	struct spec spec; /* of its first informer */
+	struct projection projection;
+
+	enum feed_phase phase;
+	const struct resource *resource; /* the last that was found */
+	struct discovery_lookup *lookup;
+	struct backoff backoff; /* of look-ups */
+	struct loop_timer retry;
+	double waits_from, next_try; /* while WAITING */
+	unsigned attempts;           /* of look-ups; 0 while RUNNING */
+	struct err err;              /* of the last look-up or the 404 that led to it */
+	bool told_parked;            /* the log knows of it */
+
+	struct scope *scopes; /* made when the kind is found */
+	size_t scope_count, listed_count;
+	struct reflector_counts past; /* of reflectors that are gone */
+	struct queue queue;
+	struct loop_job apply_job; /* waits if and only if the queue is not empty */
+	struct apply apply;
+	struct store *store;
+	bool synced; /* once true, for good */
+	double started_at, synced_at;
+	struct loop_job absent_job;
+};
+
+/* peers: the pool's list. NULL with err. The count is 1. */
+struct feed *feed_new(struct cluster *cluster, struct list *peers, const struct informer_spec *spec, struct err *err);
+struct feed *feed_ref(struct feed *feed);
+void feed_unref(struct feed *feed);
+void feed_start(struct feed *feed);
+void feed_stop(struct feed *feed); /* ends its requests; the store stays */
+
+bool feed_is_needed(const struct feed *feed);  /* one of its informers is */
+bool feed_is_awaited(const struct feed *feed); /* it is needed, and has never synced */
+/* The server said that there is no such kind, and nobody waits for it. */
+bool feed_is_parked(const struct feed *feed);
+
+#endif
