@@ -205,7 +205,7 @@ static void end_stream(struct reflector *reflector, const struct err *err)
 	} else if (!err && frame_finish(watch->frame, &why)) {
 		reflector_move(reflector, move_after_garbage(watch), &why);
 	} else {
-		reflector_move(reflector, MOVE_WATCH, NULL);
+		reflector_move(reflector, MOVE_WATCH, err);
 	}
 }
 

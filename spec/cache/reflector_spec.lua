@@ -268,6 +268,7 @@ describe("an informer", function()
 			driver:event("add", "h", function(event)
 				return event.key == "shop/b"
 			end)
+			assert.same({ broken = 1 }, driver:ask("report", { id = "i" }).restarts)
 		end)
 
 		it("ends at once without an event lists again, after a wait", function()
