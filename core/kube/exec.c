@@ -6,7 +6,6 @@
 #include "base/backoff.h"
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/log.h"
 #include "kube/plugin.h"
 #include "kube/secret.h"
 
@@ -66,13 +65,10 @@ static char *make_info(const struct config *config, const char *ca)
 
 static void fail(struct exec *exec, const struct err *err)
 {
-	double wait = backoff_next(&exec->backoff);
 	exec->failed = true;
 	err_set(&exec->failure, "Unauthorized", "%s", err->message);
 	exec->failure.retryable = true;
-	exec->not_before = clock_now() + wait;
-	if (backoff_speaks(&exec->backoff))
-		log_warn(NULL, "%s; the next run is in %.1f s at the earliest", err->message, wait);
+	exec->not_before = clock_now() + backoff_next(&exec->backoff);
 }
 
 static void on_run_done(void *data, struct credential *credential, const struct err *err)

@@ -65,26 +65,39 @@ static int explain_start(const struct plugin *plugin, int cause, struct err *err
 		       strchr(command, '/') ? "" : " in $PATH", hint ? ": " : "", hint ? hint : "");
 }
 
+/* The end of stderr without the space around it, behind a colon; nothing where it is empty. */
+static char *quote_errors(const struct buf *errors)
+{
+	const char *text = buf_text(errors), *end = text + errors->length;
+	while (text < end && strchr(" \t\r\n", *text))
+		text++;
+	while (end > text && strchr(" \t\r\n", end[-1]))
+		end--;
+	return alloc_format("%s%.*s", text < end ? ": " : "", (int)(end - text), text);
+}
+
 static int explain_end(const struct plugin *plugin, const struct child_result *result, struct err *err)
 {
-	const char *command = plugin->argv[0], *errors = buf_text(result->errors);
-	errors += strspn(errors, " \t\r\n");
-	const char *sign = *errors ? ": " : "";
+	const char *place = plugin->place, *command = plugin->argv[0];
+	char *errors = quote_errors(result->errors);
 	switch (result->end) {
 	case CHILD_EXITED:
-		return err_set(err, "", "%s: %s ended with exit code %d%s%s", plugin->place, command, result->code,
-			       sign, errors);
+		err_set(err, "", "%s: %s ended with exit code %d%s", place, command, result->code, errors);
+		break;
 	case CHILD_SIGNALED:
-		return err_set(err, "", "%s: %s was ended by signal %d%s%s", plugin->place, command, result->code, sign,
-			       errors);
+		err_set(err, "", "%s: %s was ended by signal %d%s", place, command, result->code, errors);
+		break;
 	case CHILD_TIMEOUT:
-		return err_set(err, "", "%s: %s was killed, as it had not ended after %g s%s%s", plugin->place, command,
-			       TIME_LIMIT, sign, errors);
+		err_set(err, "", "%s: %s was killed, as it had not ended after %g s%s", place, command, TIME_LIMIT,
+			errors);
+		break;
 	case CHILD_TOO_LARGE:
+		err_set(err, "", "%s: %s was killed, as it printed more than %zu KiB", place, command,
+			OUTPUT_LIMIT >> 10);
 		break;
 	}
-	return err_set(err, "", "%s: %s was killed, as it printed more than %zu KiB", plugin->place, command,
-		       OUTPUT_LIMIT >> 10);
+	alloc_free(errors);
+	return -1;
 }
 
 static int read_result(const struct plugin *plugin, const struct child_result *result, struct credential *credential,

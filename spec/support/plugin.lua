@@ -60,29 +60,37 @@ function Plugin:runs()
 	return select(2, (content(self.folder .. "/runs") or ""):gsub("\n", ""))
 end
 
-function Plugin:pid()
+local function await(what, is_so)
 	local deadline = process.now() + SECONDS
 	while true do
-		local pid = (content(self.folder .. "/pid") or ""):match "%d+"
-		if pid then
-			return pid
+		local result = is_so()
+		if result then
+			return result
 		end
-		assert(process.now() < deadline, "the plugin does not run")
+		assert(process.now() < deadline, what .. ": not in time")
 		process.run { "sleep", "0.02" }
 	end
 end
 
+function Plugin:pid()
+	return await("a run of the plugin", function()
+		return (content(self.folder .. "/pid") or ""):match "%d+"
+	end)
+end
+
+--- Waits until that process is another program, after an exec.
+function plugins.await_program(pid, name)
+	await("process " .. pid .. " as " .. name, function()
+		return content("/proc/" .. pid .. "/comm") == name .. "\n"
+	end)
+end
+
 --- Waits until no process of that id runs.
 function plugins.await_death(pid)
-	local deadline = process.now() + SECONDS
-	while true do
+	await("the end of process " .. pid, function()
 		local state = (content("/proc/" .. pid .. "/stat") or ""):match "%) (%a)"
-		if not state or state == "Z" or state == "X" then
-			return
-		end
-		assert(process.now() < deadline, "process " .. pid .. " still runs")
-		process.run { "sleep", "0.02" }
-	end
+		return not state or state == "Z" or state == "X"
+	end)
 end
 
 return plugins
