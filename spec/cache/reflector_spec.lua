@@ -495,13 +495,18 @@ describe("an informer", function()
 			local function request_of(name, parameters)
 				return server:list(parameters, path:format(name))
 			end
-			local first, list = request_of("one", FIRST), request_of("two", FIRST)
-			first:items({ object("a", 5, { namespace = "one" }) }, { version = "10" })
+			local lists = {} -- in any order
+			for _ = 1, 2 do
+				local list = server:request()
+				assert.same(FIRST, list.parameters)
+				lists[list.path] = list
+			end
+			lists[path:format "one"]:items({ object("a", 5, { namespace = "one" }) }, { version = "10" })
 			local one = server:watch("10", path:format "one")
 			one:open()
 			driver:event("add", "h")
 			assert.is_nil(driver:ask("report", { id = "i" }).synced)
-			list:items({ object("a", 6, { namespace = "two" }) }, { version = "11" })
+			lists[path:format "two"]:items({ object("a", 6, { namespace = "two" }) }, { version = "11" })
 			server:watch("11", path:format "two"):open()
 			driver:event("synced", "h")
 			one:error(410, "Expired", "no")
