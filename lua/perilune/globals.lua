@@ -103,6 +103,20 @@ for name, library in pairs(libraries) do
 	G[name] = library
 end
 
+-- The time is the host's, which stands still in specs.
+local date, floor, now, time = G.os.date, math.floor, loaded.perilune.now, G.os.time
+
+function G.os.time(parts)
+	if parts == nil then
+		return floor(now())
+	end
+	return time(parts)
+end
+
+function G.os.date(format, at)
+	return date(format or "%c", at or floor(now()))
+end
+
 for name in pairs(loaded) do
 	if not libraries[name] and name ~= "cjson" and name ~= "perilune" then
 		loaded[name] = nil

@@ -118,7 +118,7 @@ describe("a testing cluster", function()
 			end)
 			k8s.on_synced(function()
 				k8s.sleep(25)
-				patch { slept = ("%.3f"):format(k8s.now()), os = tostring(os.time()) }
+				patch { slept = ("%.3f"):format(k8s.now()), os = os.time() .. " " .. os.date("!%F %T") }
 			end)
 		]]
 
@@ -136,6 +136,7 @@ describe("a testing cluster", function()
 			local data = cluster:get(map "seen").data
 			assert.equal("10", data.ticks)
 			assert.equal(("%.3f"):format(start + 25), data.slept)
+			assert.equal(("%d %s"):format(start + 25, os.date("!%F %T", start + 25)), data.os)
 			assert.equal(("%.3f"):format(start + 100), ("%.3f"):format(k8s.now()))
 		end)
 

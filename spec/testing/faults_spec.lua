@@ -2,7 +2,8 @@
 local files = require "support.files"
 local testing = require "perilune.testing"
 
--- Keeps in the map default/seen what its handlers were told: a name and its version for each object.
+-- Keeps in the map default/seen what its handlers were told: a name and its version for each object. With a page_size it
+-- lists and then watches; without one its first watch brings the initial state.
 local SCRIPT = [[
 local k8s = require "perilune"
 local seen = { apiVersion = "v1", kind = "ConfigMap", namespace = "default", name = "seen" }
@@ -12,7 +13,7 @@ end
 local function keep(map)
 	note(map, map.metadata.resourceVersion)
 end
-k8s.informer({ apiVersion = "v1", kind = "ConfigMap", namespace = "shop", page_size = 2 }):add_event_handler {
+k8s.informer({ apiVersion = "v1", kind = "ConfigMap", namespace = "shop", page_size = tonumber(k8s.config.page_size) }):add_event_handler {
 	add = keep, update = keep, delete = function(map) note(map, k8s.null) end,
 }
 ]]
@@ -60,6 +61,22 @@ local ROWS = {
 		{ action = "restart" },
 		{ action = "restart", after = 1 },
 	},
+	["watch from the beginning"] = {
+		{ action = "no_end_bookmark" },
+		{ action = "status", code = 422, reason = "Invalid" },
+		{ action = "status", code = 503, retry_after = 2 },
+		{ action = "status", code = 500, after = 2 },
+		{ action = "expire" },
+		{ action = "expire", after = 2 },
+		{ action = "cut", bytes = 40, after = 2, times = 2 },
+		{ action = "reset", after = 2 },
+		{ action = "silence", after = 2 },
+		{ action = "slow", bytes_per_second = 100 },
+		{ action = "garbage", after = 2 },
+		{ action = "duplicate", times = 2 },
+		{ action = "unauthorized" },
+		{ action = "restart", after = 2 },
+	},
 }
 
 local function title(order)
@@ -80,10 +97,9 @@ local function versions(cluster)
 end
 
 describe("a fault of", function()
-	local path, cluster
+	local cluster
 
 	before_each(function()
-		path = files.write(files.folder() .. "/notes.lua", SCRIPT)
 		cluster = testing.cluster()
 		assert(cluster:create { apiVersion = "v1", kind = "Namespace", metadata = { name = "shop" } })
 		assert(cluster:create(map("default", "seen")))
@@ -91,6 +107,11 @@ describe("a fault of", function()
 			assert(cluster:create(map("shop", name)))
 		end
 	end)
+
+	local function load(page_size)
+		cluster:load(files.write(files.folder() .. "/notes.lua", SCRIPT), { config = { page_size = page_size } })
+		cluster:settle()
+	end
 
 	local function agree()
 		local seen = assert(cluster:get(map("default", "seen"))).data
@@ -101,8 +122,7 @@ describe("a fault of", function()
 	for _, action in ipairs { "expire", "cut", "status", "reset", "garbage" } do
 		it("the second page of a list: " .. action, function()
 			local fault = cluster:fault { verb = "list", resource = "configmaps", page = 2, action = action }
-			cluster:load(path)
-			cluster:settle()
+			load(2)
 			local gap = cluster:fault { verb = "watch", resource = "configmaps", action = "expire" }
 			cluster:restart()
 			assert(cluster:delete(map("shop", "b")))
@@ -113,17 +133,16 @@ describe("a fault of", function()
 		end)
 	end
 
-	for verb, orders in pairs(ROWS) do
-		describe("a " .. verb, function()
+	for what, orders in pairs(ROWS) do
+		describe("a " .. what, function()
 			for _, order in ipairs(orders) do
 				it(title(order), function()
-					local whole = { verb = verb, resource = "configmaps" }
+					local whole = { verb = what:match "^%l+", resource = "configmaps" }
 					for name, value in pairs(order) do
 						whole[name] = value
 					end
 					local fault = cluster:fault(whole)
-					cluster:load(path)
-					cluster:settle()
+					load(what ~= "watch from the beginning" and 2 or nil)
 					assert(cluster:update(map("shop", "a", { one = "1" })))
 					assert(cluster:delete(map("shop", "b")))
 					cluster:advance(LONG)
