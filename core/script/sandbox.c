@@ -37,7 +37,6 @@ struct entry {
 	struct exchange_request *request; /* for "request" */
 	struct json_slice text;           /* .data NULL: none */
 	struct buf *out;                  /* for the text that is returned; or NULL */
-	bool result;
 	struct err *err;
 };
 
@@ -86,7 +85,6 @@ static int run_plain(lua_State *L, void *data)
 		lua_pushlstring(L, entry->text.data, entry->text.length);
 	if (call_function(L, entry->text.data ? 1 : 0, 1, entry->err))
 		return -1;
-	entry->result = lua_toboolean(L, -1);
 	size_t length;
 	const char *text = lua_isstring(L, -1) ? lua_tolstring(L, -1, &length) : NULL;
 	if (entry->out && text)
@@ -309,12 +307,6 @@ const char *sandbox_url(const struct sandbox *sandbox)
 const char *sandbox_kubeconfig(const struct sandbox *sandbox)
 {
 	return sandbox->kubeconfig;
-}
-
-bool sandbox_is_idle(struct sandbox *sandbox)
-{
-	struct entry entry = {.handler = "is_idle"};
-	return exchange_is_idle(sandbox->exchange) && !enter(sandbox, run_plain, &entry) && entry.result;
 }
 
 struct exchange *sandbox_exchange(struct sandbox *sandbox)

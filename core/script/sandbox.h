@@ -29,9 +29,6 @@ void sandbox_free(struct sandbox *sandbox); /* NULL is harmless; the kubeconfig 
 const char *sandbox_url(const struct sandbox *sandbox);
 const char *sandbox_kubeconfig(const struct sandbox *sandbox); /* the path of a file */
 
-/* No request is under way, all answers have left, and nothing is still to follow from a write. */
-bool sandbox_is_idle(struct sandbox *sandbox);
-
 struct exchange *sandbox_exchange(struct sandbox *sandbox);
 
 /* From inside the process: calls a function of lua/perilune/sandbox/host.lua by its name with a text. The text that it

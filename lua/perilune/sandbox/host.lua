@@ -16,9 +16,6 @@ return function(io, address)
 		apply = function(path)
 			manifests.apply(server, path)
 		end,
-		is_idle = function()
-			return server:is_idle()
-		end,
 	}
 	for name, answer in pairs(questions) do
 		handlers[name] = function(text)
