@@ -28,7 +28,7 @@ Program.__index = Program
 
 --- Ends it at once, as a killed process ends. Harmless again.
 function Program:kill()
-	if self.handle and self.cluster.handle then
+	if self.handle then
 		core.kill(self.cluster.handle, self.handle)
 	end
 	self.handle = nil
@@ -108,10 +108,12 @@ end
 
 --- Server-side apply.
 function Cluster:apply(object, options)
+	check_self(self, "apply")
 	options = options or {}
 	core.check_options(options, "cluster:apply", { "field_manager", "force" })
-	if type(object) ~= "table" or type(object.metadata) ~= "table" or not object.metadata.name then
-		core.misuse "cluster:apply takes an object with metadata.name"
+	if type(object) ~= "table" or not object.apiVersion or not object.kind or type(object.metadata) ~= "table"
+		or not object.metadata.name then
+		core.misuse "cluster:apply takes an object with apiVersion, kind and metadata.name"
 	end
 	return core.request(self.handle, {
 		method = "PATCH", apiVersion = object.apiVersion, kind = object.kind, namespace = object.metadata.namespace,

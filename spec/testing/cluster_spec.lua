@@ -101,9 +101,11 @@ describe("a testing cluster", function()
 		assert(cluster:create(map "a"))
 		cluster:settle()
 		assert.is_nil(cluster:get(seen).data)
-		cluster:load(path)
+		program = cluster:load(path)
 		cluster:settle()
 		assert.same({ a = "add" }, cluster:get(seen).data)
+		cluster:close()
+		program:kill()
 	end)
 
 	describe("and time", function()
@@ -185,6 +187,7 @@ describe("a testing cluster", function()
 			for message, fn in pairs {
 				["a testing cluster has no 'setle', did you mean 'settle'?"] = function() cluster:setle() end,
 				["cluster:fault: unknown action 'expier', did you mean 'expire'?"] = function() cluster:fault { action = "expier" } end,
+				["cluster:fault: unknown verb 'wach', did you mean 'watch'?"] = function() cluster:fault { verb = "wach", action = "cut" } end,
 				["cluster:fault: unknown option 'verbs', did you mean 'verb'?"] = function() cluster:fault { verbs = "list", action = "cut" } end,
 				["cluster:advance takes seconds, from 0 on, not -1"] = function() cluster:advance(-1) end,
 				["cluster:advance takes seconds, from 0 on, not nil"] = function() cluster:advance() end,
@@ -195,7 +198,7 @@ describe("a testing cluster", function()
 				["cluster:get: name is missing"] = function() cluster:get { apiVersion = "v1", kind = "Pod" } end,
 				["cluster:create: unknown option 'dryrun', did you mean 'dry_run'?"] = function() cluster:create(map "a", { dryrun = true }) end,
 				["this is a method of a cluster: call it with a colon, such as cluster:get()"] = function() cluster.get(map "a") end,
-				["cluster:apply takes an object with metadata.name"] = function() cluster:apply {} end,
+				["cluster:apply takes an object with apiVersion, kind and metadata.name"] = function() cluster:apply {} end,
 			} do
 				assert.equal(message, misuse(fn))
 			end

@@ -165,6 +165,10 @@ local KNOWN = {
 	bytes = "number", bytes_per_second = "number",
 }
 
+local VERBS = {
+	get = true, list = true, watch = true, create = true, update = true, patch = true, delete = true, deletecollection = true,
+}
+
 local LEAST = { after = 0, times = 1, page = 1, code = 400, retry_after = 0, bytes = 0, bytes_per_second = 1 }
 
 local function misspelt(word, known, nearest)
@@ -184,7 +188,9 @@ function faults.problem(order, nearest)
 			return ("option '%s' must be a number from %d on"):format(name, LEAST[name])
 		end
 	end
-	if not order.action then
+	if order.verb and not VERBS[order.verb] then
+		return "unknown verb " .. misspelt(order.verb, VERBS, nearest)
+	elseif not order.action then
 		return "action is missing: there are " .. table.concat(tree.keys(ACTIONS), ", ")
 	elseif not ACTIONS[order.action] then
 		return "unknown action " .. misspelt(order.action, ACTIONS, nearest)
