@@ -214,6 +214,12 @@ function Cluster:restart()
 	core.ask(self.handle, "restart", k8s.object {})
 end
 
+--- History is forgotten, as when etcd is compacted; open streams go on.
+function Cluster:compact()
+	check_self(self, "compact")
+	core.ask(self.handle, "compact", k8s.object {})
+end
+
 --- Ends all programs, and time goes on. Harmless again.
 function Cluster:close()
 	check_self(self, "close")

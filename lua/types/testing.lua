@@ -51,6 +51,9 @@ function cluster:fault(order) end
 ---The server starts again, as if it had lost its history: streams are reset, old resourceVersions have expired.
 function cluster:restart() end
 
+---History is forgotten, as when etcd is compacted; open streams go on.
+function cluster:compact() end
+
 ---Ends all scripts at once; time goes on. Harmless again.
 function cluster:close() end
 
@@ -120,7 +123,8 @@ function program:kill() end
 ---Which requests, and what happens to them. What is left out fits all.
 ---@class perilune.testing.order
 ---status (code, reason, message, retry_after), unauthorized, conflict, expire (410), cut (bytes), reset, silence,
----slow (bytes_per_second), garbage, wrong_kind, duplicate, no_end_bookmark, restart
+---slow (bytes_per_second), garbage, wrong_kind, duplicate, no_end_bookmark, restart; no_watch_list (code): a server that
+---refuses watch-lists with that code, or without one does not know them
 ---@field action string
 ---@field verb? "get" | "list" | "watch" | "create" | "update" | "patch" | "delete" | "deletecollection"
 ---@field resource? string "pods"

@@ -210,7 +210,7 @@ describe("the sandbox's server", function()
 		end)
 
 		it("spoils events", function()
-			for action, expected in pairs { garbage = "no JSON", duplicate = "no JSON", wrong_kind = "ADDED wrong-kind" } do
+			for action, expected in pairs { garbage = "no JSON", duplicate = "no JSON", wrong_kind = "ADDED wrong-kind, ADDED wrong-kind" } do
 				server:fault { verb = "watch", action = action }
 				local stream = watch {}
 				make((action:gsub("_", "-")))

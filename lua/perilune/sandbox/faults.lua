@@ -7,7 +7,8 @@
 -- at most (1). The result has `fired`, how often it has happened, and is given to faults:remove.
 --
 -- Actions: status (code, reason, message, retry_after), unauthorized, conflict, expire (410; on lists also page = n),
--- cut (bytes), reset, silence, slow (bytes_per_second), garbage, wrong_kind, duplicate, no_end_bookmark, restart.
+-- cut (bytes), reset, silence, slow (bytes_per_second), garbage, wrong_kind, duplicate, no_end_bookmark, restart,
+-- no_watch_list (code; of watches alone).
 local k8s = require "perilune"
 local fail = require "perilune.sandbox.fail"
 local tree = require "perilune.sandbox.tree"
@@ -78,18 +79,24 @@ function ACTIONS.wrong_kind(_, request)
 	end
 end
 
+-- The first item comes twice, byte for byte.
 function ACTIONS.duplicate(_, request)
 	request.change = function(body)
-		local value = k8s.json.decode(body)
-		if value and value.items and value.items[1] then
-			table.insert(value.items, value.items[1])
-			return k8s.json.encode(value)
-		end
-		return body
+		local _, at = body:find('"items":[', 1, true)
+		local first = at and body:match("^%b{}", at + 1)
+		return first and body:sub(1, at) .. first .. "," .. body:sub(at + 1) or body
 	end
 end
 
 function ACTIONS.no_end_bookmark() end -- only of streams
+
+-- As servers without watch-lists: with a code they refuse it, else they do not know the parameters.
+function ACTIONS.no_watch_list(fault, request)
+	if fault.code then
+		return ACTIONS.status(fault)
+	end
+	request.query.sendInitialEvents, request.query.resourceVersionMatch = nil, nil
+end
 
 function ACTIONS.restart(_, request, server)
 	server:restart()
@@ -136,8 +143,10 @@ function STREAMED.garbage(_, _, text)
 	return text:sub(1, math.floor(#text / 2)) .. "\1}garbage\n"
 end
 
-function STREAMED.wrong_kind(_, _, text)
-	return (text:gsub('"kind":"(%w+)"', '"kind":"Wrong"', 1))
+-- A stray one comes first: the event itself is not lost.
+function STREAMED.wrong_kind(_, answer, text)
+	answer.wire:push((text:gsub('"kind":"(%w+)"', '"kind":"Wrong"', 1)))
+	return text
 end
 
 function STREAMED.duplicate(_, _, text)
@@ -231,6 +240,7 @@ local function fits(fault, request, page)
 	return (not fault.verb or fault.verb == request.verb) and (not fault.resource or fault.resource == request.plural)
 		and (not fault.namespace or fault.namespace == request.namespace) and (not fault.name or fault.name == request.name)
 		and (not fault.page or fault.page == page)
+		and (fault.action ~= "no_watch_list" or request.query.sendInitialEvents ~= nil)
 end
 
 local function fire(fault)
@@ -262,9 +272,10 @@ end
 
 local AT_START = { status = true, unauthorized = true, expire = true, reset = true, silence = true, restart = true, slow = true }
 
--- A stream's fault without `after` that needs no event happens at its start.
+-- A stream's fault without `after` that needs no event happens at its start, as do those that are answers.
 local function is_for_stream(fault, request)
-	return request.verb == "watch" and (fault.after > 0 or not AT_START[fault.action])
+	local streamed = STREAMED[fault.action] or fault.action == "no_end_bookmark"
+	return request.verb == "watch" and streamed and (fault.after > 0 or not AT_START[fault.action])
 end
 
 --- Before a request is handled. What it returns is the answer (true: there is none); nil: handle it.

@@ -83,6 +83,10 @@ function questions.remove_fault(server, number)
 	server.faults:remove(server.ordered[number])
 end
 
+function questions.compact(server)
+	server.store:forget()
+end
+
 function questions.restart(server)
 	server:restart()
 end

@@ -1,6 +1,6 @@
 --- What the server holds: objects, and the events that made them what they are.
 --
--- An entry is { object =, json = } and never changes; a write makes a new one. One counter gives every write its
+-- An entry is { object =, bare = } and never changes; a write makes a new one. One counter gives every write its
 -- resourceVersion. The log keeps the latest events; history before `floor` is forgotten.
 --
 --   event: { revision =, type = "ADDED" | "MODIFIED" | "DELETED", storage =, key =, entry =, old = }
@@ -39,10 +39,20 @@ function store:get(storage, namespace, name)
 	return entry and entry.object
 end
 
---- The entry's object as JSON text.
-function store.json(entry)
-	entry.json = entry.json or k8s.json.encode(entry.object)
-	return entry.json
+--- The entry's object as JSON text without apiVersion and kind.
+function store.bare(entry)
+	if not entry.bare then
+		local copy = tree.shallow(entry.object)
+		copy.apiVersion, copy.kind = nil, nil
+		entry.bare = k8s.json.encode(copy)
+	end
+	return entry.bare
+end
+
+--- The entry's object as JSON text: the same bytes in a list as in an event, but for the head.
+function store.json(entry, api_version)
+	return ('{"kind":%s,"apiVersion":%s,%s'):format(k8s.json.encode(entry.object.kind),
+		k8s.json.encode(api_version or entry.object.apiVersion), store.bare(entry):sub(2))
 end
 
 local function forget_old_events(self)

@@ -5,7 +5,6 @@ local k8s = require "perilune"
 local fail = require "perilune.sandbox.fail"
 local store = require "perilune.sandbox.store"
 local table_view = require "perilune.sandbox.table"
-local tree = require "perilune.sandbox.tree"
 
 local view = {}
 
@@ -38,31 +37,18 @@ local whole = { name = "whole" }
 
 -- Items of another version than the stored one say theirs.
 function whole.json(entry, resource)
-	if entry.object.apiVersion == resource.api_version then
-		return store.json(entry)
-	end
-	local copy = tree.shallow(entry.object)
-	copy.apiVersion = resource.api_version
-	return k8s.json.encode(copy)
+	return store.json(entry, resource.api_version)
 end
 
 -- The typed kinds leave their name out of a list's items; custom ones keep it.
-local function bare(entry, resource)
-	if resource.custom then
-		return whole.json(entry, resource)
-	end
-	if not entry.bare then
-		local copy = tree.shallow(entry.object)
-		copy.apiVersion, copy.kind = nil, nil
-		entry.bare = k8s.json.encode(copy)
-	end
-	return entry.bare
+local function item(entry, resource)
+	return resource.custom and whole.json(entry, resource) or store.bare(entry)
 end
 
 function whole.list(resource, entries, metadata)
 	local items = {}
 	for i, one in ipairs(entries) do
-		items[i] = bare(one.entry, resource)
+		items[i] = item(one.entry, resource)
 	end
 	return ('{"kind":%s,"apiVersion":%s,"metadata":%s,"items":[%s]}'):format(k8s.json.encode(resource.list_kind),
 		k8s.json.encode(resource.api_version), k8s.json.encode(metadata), table.concat(items, ","))
