@@ -7,8 +7,10 @@
 #include "base/clock.h"
 #include "net/http_private.h"
 
-#define DEAD 30.0  /* seconds of silence after which the others on a connection are given up too */
-#define AVOID 15.0 /* and after which nothing new is begun on it: a needless connection costs little */
+#define DEAD 30.0 /* seconds of silence after which the others on a connection are given up too */
+/* After so many nothing new is begun on it. Short, since calls with short deadlines would otherwise meet in it for
+ * ever, and a needless connection costs little. */
+#define AVOID 1.0
 
 double http_silence(const struct http *http)
 {
