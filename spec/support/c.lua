@@ -198,11 +198,6 @@ function c.message(err)
   return ffi.string(err.message)
 end
 
--- A seed for a random spec: $SEED, or a new one. Say it in each assertion.
-function c.seed()
-  local seed = tonumber(os.getenv "SEED") or os.time() + math.floor(os.clock() * 1e6)
-  math.randomseed(seed)
-  return "SEED=" .. seed
-end
+c.seed = require "support.seed"
 
 return setmetatable(c, { __index = ffi.C })

@@ -79,9 +79,15 @@ function process.build()
 	return os.getenv "PERILUNE_BUILD" or "build/debug"
 end
 
---- The path of a program of spec/drivers.
+--- The path of a program of spec/drivers. A release build has none: then it is the debug build's.
 function process.driver(name)
-	return process.build() .. "/drivers/" .. name
+	local path = ("%s/drivers/%s"):format(process.build(), name)
+	local file = io.open(path)
+	if not file then
+		return "build/debug/drivers/" .. name
+	end
+	file:close()
+	return path
 end
 
 local function check(result, what)

@@ -32,21 +32,10 @@ local SECONDS = 20
 local Proxy = {}
 Proxy.__index = Proxy
 
--- Such programs come with a debug build, and specs of a release build use them too.
-local function program()
-	local path = process.driver "proxy"
-	local file = io.open(path)
-	if not file then
-		return "build/debug/drivers/proxy"
-	end
-	file:close()
-	return path
-end
-
 function proxy.start(target)
 	local scheme, host, port = tostring(target):match "^(%a*:?/?/?)([^/:]-):?(%d+)/?$"
 	host = host ~= "" and host or "127.0.0.1"
-	local wire = setmetatable({ child = process.start { program(), host, port }, host = host }, Proxy)
+	local wire = setmetatable({ child = process.start { process.driver "proxy", host, port }, host = host }, Proxy)
 	wire.port = wire:answer("listening").port
 	wire.url = ("%s127.0.0.1:%d"):format(scheme, wire.port)
 	return wire

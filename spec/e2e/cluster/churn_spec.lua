@@ -1,6 +1,5 @@
 -- Churn through a wire that has a fault every two seconds: at the end the cache and the handlers hold what the server holds, and
 -- nothing has grown.
-local c = require "support.c"
 local cjson = require "cjson"
 local cluster = require "support.cluster"
 local files = require "support.files"
@@ -9,6 +8,7 @@ local kube = require "support.kube"
 local process = require "support.process"
 local proxy = require "support.proxy"
 local sandbox = require "support.sandbox"
+local seed_random = require "support.seed"
 
 local SOAK_SECONDS = 600
 local SHORT_SECONDS = 24
@@ -318,7 +318,7 @@ end
 
 -- options: seconds, objects, rate, each_minute (called now and then).
 local function run_churn(server, options)
-	local seed = c.seed()
+	local seed = seed_random()
 	local wire, churn = proxy.start(server.url), new_churn(server, options.objects, options.rate)
 	churn:fill()
 	local run = host.start { kubeconfig = server.kubeconfig(wire), set = { namespace = server.namespace }, script = SCRIPT }

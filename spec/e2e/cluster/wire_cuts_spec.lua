@@ -1,11 +1,11 @@
 -- Connections to a real API server that break off at any byte: of the TLS handshake, HTTP/2's preface, a list, a watch. What an
 -- informer and its handler hold afterwards is what the server holds.
-local c = require "support.c"
 local cache = require "support.cache"
 local cluster = require "support.cluster"
 local kube = require "support.kube"
 local process = require "support.process"
 local proxy = require "support.proxy"
+local seed_random = require "support.seed"
 
 local it = cluster.when_up(it)
 
@@ -14,7 +14,7 @@ local ROUNDS = 200
 local SECONDS = 60
 
 describe("a connection that breaks off at any byte", function()
-	local seed = c.seed()
+	local seed = seed_random()
 
 	-- Writes ConfigMaps around the wire, over a connection of its own; `held` is what the server then holds.
 	local function new_writer(namespace)
