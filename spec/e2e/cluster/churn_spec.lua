@@ -231,8 +231,10 @@ local rare = {
 	{ "cut of the next at a byte", function(wire) wire:cut { scope = "next", after = math.random(6000) } wire:cut() end },
 }
 
+-- A fault lasts two seconds, and the next one waits until something has come through again: one that strikes nothing is none.
 local function fault_source(wire, start)
 	local next_at, next_rare_at, undo, source = start, start + 10, nil, { struck = {} }
+	local healthy_at = 0 -- bytes that had come down when the last fault was undone
 	function source.stop()
 		if undo then
 			undo(wire)
@@ -240,18 +242,26 @@ local function fault_source(wire, start)
 		wire:heal { scope = "all" }
 		undo = nil
 	end
-	function source.go_on(now)
-		if now < next_at then
-			return
-		end
-		source.stop()
+	local function strike(now)
 		local from = faults
 		if now >= next_rare_at then
 			from, next_rare_at = rare, now + RARE_SECONDS
 		end
-		local name, strike, after = unpack(from[math.random(#from)])
-		strike(wire)
-		next_at, undo, source.struck[name] = now + FAULT_SECONDS, after, (source.struck[name] or 0) + 1
+		local name, fault, after = unpack(from[math.random(#from)])
+		fault(wire)
+		next_at, healthy_at, undo, source.struck[name] = now + FAULT_SECONDS, nil, after, (source.struck[name] or 0) + 1
+	end
+	function source.go_on(now)
+		if now < next_at then
+			return
+		end
+		local down = wire:counts().down
+		if not healthy_at then
+			source.stop()
+			healthy_at = down
+		elseif down > healthy_at then
+			strike(now)
+		end
 	end
 	return source
 end
