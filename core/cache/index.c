@@ -69,39 +69,43 @@ struct update {
 	struct posting **postings;
 };
 
-static struct posting *find_posting(const struct update *update, const struct index_value *value)
+static struct posting *make_posting(struct update *update, struct index_value *value)
 {
-	for (struct posting *posting = *update->postings; posting; posting = posting->next)
-		if (posting->value == value)
-			return posting;
-	return NULL;
+	struct posting *posting = alloc_object(&posting_type, sizeof(*posting));
+	posting->index = update->index;
+	posting->entry = update->entry;
+	posting->value = value;
+	posting->next = *update->postings;
+	*update->postings = posting;
+	list_add_tail(&value->postings, &posting->in_value);
+	return posting;
 }
 
 static void file_under(void *data, const char *text, size_t length)
 {
 	struct update *update = data;
 	struct index_value *value = keymap_get(&update->index->values, text, length);
-	struct posting *posting = value ? find_posting(update, value) : NULL;
-	if (!posting) {
-		posting = alloc_object(&posting_type, sizeof(*posting));
-		posting->index = update->index;
-		posting->entry = update->entry;
-		posting->value = value ? value : make_value(update->index, text, length);
-		posting->next = *update->postings;
-		*update->postings = posting;
-		list_add_tail(&posting->value->postings, &posting->in_value);
-	}
-	posting->seen = true;
+	if (!value)
+		value = make_value(update->index, text, length);
+	if (!value->current)
+		value->current = make_posting(update, value);
+	value->current->seen = true;
 }
 
 void index_update(struct index *index, void *entry, struct object *object, struct posting **postings)
 {
 	struct update update = {index, entry, postings};
+	for (struct posting *posting = *postings; posting; posting = posting->next)
+		if (posting->index == index)
+			posting->value->current = posting;
 	index->fn.values(index->fn.data, object, file_under, &update);
 	for (struct posting **at = postings; *at;) {
-		if ((*at)->index != index || (*at)->seen) {
-			(*at)->seen = false;
-			at = &(*at)->next;
+		struct posting *posting = *at;
+		if (posting->index == index)
+			posting->value->current = NULL;
+		if (posting->index != index || posting->seen) {
+			posting->seen = false;
+			at = &posting->next;
 		} else {
 			drop_posting(at);
 		}

@@ -1,7 +1,7 @@
 /* index: one named index of a store. Objects and what they were filed under in; those of one value out.
  *
  * A posting joins one entry of the store and one value. It stands in two lists: the value's (in the order filed) and
- * the entry's, so that an update touches only the values that came or went, and a removal only those that were there.
+ * the entry's. So an update costs as much as the object has values, before and after, however many others share them.
  */
 #ifndef PERILUNE_CACHE_INDEX_H
 #define PERILUNE_CACHE_INDEX_H
@@ -19,6 +19,7 @@ struct index {
 
 struct index_value {
 	struct list postings;
+	struct posting *current; /* the posting of the entry that index_update is at; NULL outside of it */
 	size_t length;
 	char text[];
 };
@@ -29,7 +30,7 @@ struct posting {
 	struct index *index;
 	struct index_value *value;
 	void *entry;
-	bool seen; /* only during index_update */
+	bool seen; /* by index_update; false outside of it */
 };
 
 struct index *index_new(const char *name, struct store_index_fn fn);

@@ -78,6 +78,7 @@ void informer_unref(struct informer *informer)
 		return;
 	informer_stop(informer);
 	loop_job_cancel(&informer->change_job);
+	store_remove_owned(informer->feed->store, informer); /* others may go on with it */
 	feed_unref(informer->feed);
 	spec_fini(&informer->spec);
 	alloc_object_free(&informer_type, informer);

@@ -264,14 +264,27 @@ void store_move_indexes(struct store *from, struct store *to)
 	}
 }
 
-void store_remove_index(struct store *store, const char *name)
+static void remove_index(struct store *store, struct index *index)
 {
-	struct index *index = find_index(store, name);
-	if (!index)
-		return;
 	LIST_EACH (&store->order, node)
 		index_clear(index, &LIST_ENTRY(node, struct entry, in_order)->postings);
 	index_free(index);
+}
+
+void store_remove_index(struct store *store, const char *name)
+{
+	struct index *index = find_index(store, name);
+	if (index)
+		remove_index(store, index);
+}
+
+void store_remove_owned(struct store *store, const void *owner)
+{
+	LIST_EACH (&store->indexes, node) {
+		struct index *index = LIST_ENTRY(node, struct index, node);
+		if (index->fn.owner == owner)
+			remove_index(store, index);
+	}
 }
 
 bool store_has_index(const struct store *store, const char *name)
@@ -378,7 +391,7 @@ static void check_postings(const struct store *store, const struct entry *entry)
 {
 	(void)store; /* without assertions */
 	for (const struct posting *posting = entry->postings; posting; posting = posting->next) {
-		assert(posting->entry == entry && !posting->seen);
+		assert(posting->entry == entry && !posting->seen && !posting->value->current);
 		assert(index_find(posting->index, posting->value->text, posting->value->length) == posting->value);
 		assert(find_index(store, posting->index->name) == posting->index);
 	}

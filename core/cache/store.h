@@ -36,6 +36,7 @@ struct store_index_fn {
 	void (*values)(void *data, struct object *object, store_emit_fn emit, void *emit_data);
 	void (*free)(void *data); /* may be NULL */
 	void *data;
+	const void *owner; /* for store_remove_owned; NULL: the store's own */
 };
 /* An index over a path (taken): a string, number or bool at it is the value, unescaped; each of several with [*]. */
 struct store_index_fn store_path_index(struct json_path *path);
@@ -43,6 +44,7 @@ struct store_index_fn store_path_index(struct json_path *path);
 /* Builds the index over what is there. -1 when the name is taken: then fn is not. */
 int store_add_index(struct store *store, const char *name, struct store_index_fn fn);
 void store_remove_index(struct store *store, const char *name);
+void store_remove_owned(struct store *store, const void *owner); /* all indexes of that owner */
 /* From a store that holds no object; an index whose name is taken there is freed. */
 void store_move_indexes(struct store *from, struct store *to);
 bool store_has_index(const struct store *store, const char *name);

@@ -1,60 +1,199 @@
-/* bind_index: the option `index` and informer:add_index. */
+/* bind_index: the option `index` and informer:add_index: what a script's objects are filed under, by a path or by a
+ * function. */
 #include <lauxlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/strmap.h"
 #include "script/bind_informer.h"
+#include "script/hook.h"
 
-const char *bind_index_name(lua_State *L, const struct handle *handle, const char *name)
+ALLOC_TYPE(index_type, "script index");
+
+struct script_index {
+	struct list node; /* in script->indexes */
+	struct script *script;
+	struct informer *informer; /* borrowed: its end is this one's, too */
+	char *name;
+	char *source;               /* the path, or which function it is */
+	struct hook *hook;          /* NULL over a path */
+	struct store_index_fn path; /* where there is no hook */
+};
+
+static struct script_index *find(const struct script *script, const struct informer *informer, const char *name)
 {
-	struct buf *full = &state_of(L)->scratch;
+	LIST_EACH (&script->indexes, node) {
+		struct script_index *index = LIST_ENTRY(node, struct script_index, node);
+		if (index->informer == informer && !strcmp(index->name, name))
+			return index;
+	}
+	return NULL;
+}
+
+static const char *full_name(struct script *script, const struct informer *informer, const char *name)
+{
+	struct buf *full = &script->state->scratch;
 	buf_reset(full);
-	buf_append_format(full, "%s\n%s\n%s", script_of(L)->path, informer_label(handle->informer), name);
+	buf_append_format(full, "%p\n%p\n%s", (void *)script, (const void *)informer, name);
 	return buf_text(full);
 }
 
-/* Notes over which path the index goes. False when it is there already, over another one. */
-static bool note_index(struct script *script, const struct informer *informer, const char *name, const char *text,
-		       bool added)
+const char *bind_index_name(lua_State *L, const struct handle *handle, const char *name)
 {
-	char *key = alloc_format("%p\n%s", (const void *)informer, name);
-	const char *before = added ? NULL : strmap_get(script->indexes, key, strlen(key));
-	bool same = !before || strcmp(before, text) == 0;
-	if (same)
-		alloc_free(strmap_put(script->indexes, key, strlen(key), alloc_string(text)));
-	alloc_free(key);
-	return same;
+	return full_name(script_of(L), handle->informer, name);
 }
 
-static void add_index(lua_State *L, const struct handle *handle, const char *name, const char *text)
+/* --- what an object is filed under --- */
+
+struct filing {
+	const struct object *object;
+	store_emit_fn emit;
+	void *emit_data;
+};
+
+static void push_object(lua_State *L, void *data)
+{
+	bind_object_push(L, ((struct filing *)data)->object, NULL);
+}
+
+static void emit_string(lua_State *L, int index, const struct filing *filing)
+{
+	size_t length;
+	const char *text = lua_tolstring(L, index, &length);
+	filing->emit(filing->emit_data, text, length);
+}
+
+static int check_list(lua_State *L, int list, struct err *err)
+{
+	for (lua_pushnil(L); lua_next(L, list); lua_pop(L, 1)) {
+		const char *odd = lua_type(L, -2) != LUA_TNUMBER   ? "names for keys"
+				  : lua_type(L, -1) != LUA_TSTRING ? luaL_typename(L, -1)
+								   : NULL;
+		if (odd)
+			return err_set(err, "", "the index function returned a table with %s in it, not strings alone",
+				       odd);
+	}
+	return 0;
+}
+
+/* All is looked at before anything is filed: an object is under all that was returned, or under nothing. */
+static int read_values(lua_State *L, int index, void *data, struct err *err)
+{
+	const struct filing *filing = data;
+	if (lua_isnil(L, index))
+		return 0;
+	if (lua_type(L, index) == LUA_TSTRING) {
+		emit_string(L, index, filing);
+		return 0;
+	}
+	if (!lua_istable(L, index))
+		return err_set(err, "", "the index function returned a %s, not a string, a list of strings or nothing",
+			       luaL_typename(L, index));
+	if (check_list(L, index, err))
+		return -1;
+	for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1))
+		emit_string(L, lua_gettop(L), filing);
+	return 0;
+}
+
+static void values(void *data, struct object *object, store_emit_fn emit, void *emit_data)
+{
+	const struct script_index *index = data;
+	struct filing filing = {object, emit, emit_data};
+	struct hook_call call = {push_object, read_values, &filing};
+	struct err err;
+	if (!index->hook)
+		index->path.values(index->path.data, object, emit, emit_data);
+	else if (hook_call(index->hook, &call, &err))
+		hook_failed(index->hook, &err, index->informer, object);
+}
+
+/* --- making and ending --- */
+
+static void free_index(void *data)
+{
+	struct script_index *index = data;
+	list_remove(&index->node);
+	index->script->registered--;
+	hook_free(index->hook);
+	if (index->path.free)
+		index->path.free(index->path.data);
+	alloc_free(index->name);
+	alloc_free(index->source);
+	alloc_object_free(&index_type, index);
+}
+
+void bind_index_end_all(struct script *script)
+{
+	while (!list_is_empty(&script->indexes)) {
+		const struct script_index *index = LIST_ENTRY(script->indexes.next, struct script_index, node);
+		store_remove_index(informer_store(index->informer), full_name(script, index->informer, index->name));
+	}
+}
+
+/* Builds it over what is there. Functions are then called inside the present entry. */
+static void add_to_store(lua_State *L, struct script_index *index)
+{
+	struct state *state = state_of(L);
+	struct store_index_fn fn = {.values = values, .free = free_index, .data = index, .owner = index->informer};
+	char *name = alloc_string(full_name(index->script, index->informer, index->name));
+	state->inside = L;
+	store_add_index(informer_store(index->informer), name, fn);
+	state->inside = NULL;
+	alloc_free(name);
+}
+
+/* The value at the top of the stack: a path or a function. */
+static void make_index(lua_State *L, const struct handle *handle, const char *name, const char *source)
 {
 	struct err err;
-	struct json_path *path = json_path_new(text, &err);
-	if (!path)
+	struct script *script = bind_registering(L);
+	struct hook *hook = lua_isfunction(L, -1) ? hook_new(L, lua_gettop(L), "index function") : NULL;
+	struct json_path *path = hook ? NULL : json_path_new(source, &err);
+	if (!hook && !path)
 		bind_misuse(L, "index '%s': %s", name, err.message);
-	struct store_index_fn fn = store_path_index(path);
-	bool added = store_add_index(informer_store(handle->informer), bind_index_name(L, handle, name), fn) == 0;
-	if (!added)
-		fn.free(fn.data);
-	if (!note_index(script_of(L), handle->informer, name, text, added))
-		bind_misuse(L, "index '%s' of %s is there already, over another path", name,
+	struct script_index *index = alloc_object(&index_type, sizeof(*index));
+	index->script = script;
+	index->informer = handle->informer;
+	index->name = alloc_string(name);
+	index->source = alloc_string(source);
+	index->hook = hook;
+	if (path)
+		index->path = store_path_index(path);
+	script->registered++;
+	list_add_tail(&script->indexes, &index->node);
+	add_to_store(L, index);
+}
+
+/* The value at the top of the stack. */
+static void add_index(lua_State *L, const struct handle *handle, const char *name)
+{
+	char function[40];
+	const char *source = bind_text(L, -1, "index");
+	if (lua_isfunction(L, -1)) {
+		snprintf(function, sizeof(function), "function %p", lua_topointer(L, -1));
+		source = function;
+	}
+	if (!name || !source)
+		bind_misuse(L, "an index is name = \"path\" or a function, such as { node = \"spec.nodeName\" }");
+	const struct script_index *before = find(script_of(L), handle->informer, name);
+	if (!before)
+		make_index(L, handle, name, source);
+	else if (strcmp(before->source, source) != 0)
+		bind_misuse(L, "index '%s' of %s is there already, over another path or function", name,
 			    informer_label(handle->informer));
 }
 
 void bind_index_add(lua_State *L, int index, const struct handle *handle)
 {
-	for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1)) {
-		const char *name = bind_text(L, -2, "index"), *path = bind_text(L, -1, "index");
-		if (!name || !path)
-			bind_misuse(L, "an index is name = \"path\", such as { node = \"spec.nodeName\" }");
-		add_index(L, handle, name, path);
-	}
+	for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1))
+		add_index(L, handle, bind_text(L, -2, "index"));
 }
 
 int bind_index_method(lua_State *L)
 {
 	struct handle *handle = bind_informer_self(L);
+	hook_refuse(L, "informer:add_index");
 	luaL_checktype(L, 2, LUA_TTABLE);
 	bind_index_add(L, 2, handle);
 	return 0;

@@ -7,7 +7,6 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "base/strmap.h"
 #include "cache/barrier.h"
 #include "script/bind.h"
 #include "script/call.h"
@@ -48,12 +47,10 @@ static struct script *make(struct host *host, const char *name, bool full, struc
 	script->loop = host_loop(host);
 	script->state = state;
 	script->name = alloc_string(name);
-	script->indexes = alloc_zero(sizeof(*script->indexes));
-	strmap_init(script->indexes);
 	state->owner = script;
-	struct list *lists[] = {&script->node,   &script->factories, &script->consumers,
-				&script->mains,  &script->on_synced, &script->on_shutdown,
-				&script->timers, &script->waits,     &script->hooks};
+	struct list *lists[] = {&script->node,      &script->factories,   &script->consumers, &script->mains,
+				&script->on_synced, &script->on_shutdown, &script->timers,    &script->waits,
+				&script->hooks,     &script->indexes};
 	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
 		list_init(lists[i]);
 	return script;
@@ -173,16 +170,6 @@ static void free_factory(struct script_factory *factory)
 	alloc_object_free(&factory_type, factory);
 }
 
-static void free_indexes(struct script *script)
-{
-	size_t cursor = 0;
-	void *text;
-	while (strmap_next(script->indexes, &cursor, NULL, NULL, &text))
-		alloc_free(text);
-	strmap_fini(script->indexes);
-	alloc_free(script->indexes);
-}
-
 /* Tasks end first, while all that they hold is there; then what is called from outside; the state's userdata last. */
 void script_free(struct script *script)
 {
@@ -196,11 +183,11 @@ void script_free(struct script *script)
 	struct list *calls[] = {&script->mains, &script->on_synced, &script->on_shutdown, &script->timers};
 	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
 		free_calls(calls[i]);
+	bind_index_end_all(script);
 	hook_end_all(script);
 	state_free(script->state);
 	while (!list_is_empty(&script->factories))
 		free_factory(LIST_ENTRY(script->factories.next, struct script_factory, node));
-	free_indexes(script);
 	alloc_free(script->name);
 	alloc_free(script->path);
 	alloc_free(script->folder);

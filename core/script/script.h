@@ -40,9 +40,9 @@ struct script {
 	char *folder; /* where its modules are */
 	struct list factories, consumers;
 	struct list hooks;                                 /* hook.c's */
+	struct list indexes;                               /* bind_index.c's */
 	struct list waits;                                 /* wait_for_cache_sync calls under way; bind_factory.c's */
 	struct list mains, on_synced, on_shutdown, timers; /* struct script_call */
-	struct strmap *indexes;                            /* "informer's address\nname" to path text, owned */
 	struct script_factory *default_factory;
 	unsigned registered; /* factories, informers, handlers and calls: C memory that no limit of the state counts */
 	unsigned tasks;      /* calls under way */

@@ -77,7 +77,7 @@ local k8s = {}
 ---fails, the log says why and the object is kept as it came, since a cache without it would say that there is none. It makes the
 ---informer this script's own (the same function gives the same informer). Else the factory's; false is none.
 ---@field transform? false|fun(object: perilune.object): perilune.object
----@field index? table<string, string> name to path, to list by; see informer:add_index
+---@field index? table<string, string|fun(object: perilune.object): string|string[]|nil> by name, to list by; see informer:add_index
 ---@field resync? number default of its handlers, see there; else the factory's
 ---@field page_size? integer objects in each page of the list (500)
 ---@field cache? "compressed"|"raw" whether a version that packs objects may pack these; this one keeps all as they are
@@ -118,9 +118,11 @@ function informer:has_synced() end
 ---@return string|table<string, string>
 function informer:resource_version() end
 
----Adds indexes, before or after start. An object is filed under each text, number or boolean at the path. A script's indexes are
----its own. Raises for a malformed path, and for a name that is taken by another one.
----@param indexes table<string, string> name to path, { node = "spec.nodeName" }
+---Adds indexes, before or after start; one that is added later is built over the cache before this returns. An object is filed
+---under each text, number or boolean at the path, or under each string that the function returns. A function is called once for each
+---object that comes or changes, and must not wait; where it fails, the log says why and the object is in no place of that index. A
+---script's indexes are its own. Raises for a malformed path, and for a name that is taken by another path or function.
+---@param indexes table<string, string|fun(object: perilune.object): string|string[]|nil> by name, { node = "spec.nodeName" }
 function informer:add_index(indexes) end
 
 ---@class perilune.handlers

@@ -29,6 +29,7 @@ c.cdef [[
     void (*values)(void *data, struct object *object, store_emit_fn emit, void *emit_data);
     void (*free)(void *data);
     void *data;
+    const void *owner;
   };
   typedef bool (*store_visit_fn)(void *data, struct object *object);
   struct store *store_new(void);
