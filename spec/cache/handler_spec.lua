@@ -70,6 +70,23 @@ describe("a handler", function()
 		assert.same({ "add shop/b initial", "add shop/a initial", "add shop/c" }, lines "h")
 	end)
 
+	it("opened in the middle of a relist is given the store as it was, then what the relist changes", function()
+		listen("witness", { open = 1, every = 1 })
+		local stream = start({ object("a", 5), object("b", 6), object("c", 7) }, "10")
+		driver:event("synced", "witness")
+		listen("h", { hold = 1, every = 1 })
+		stream:error(410, "Expired", "too old")
+		local list = server:list { resourceVersion = "10" }
+		driver:order("open", { id = "h" })
+		list:items({ object("c", 7), object("b", 21), object("d", 22) }, { version = "30" })
+		driver:event("add", "witness", function(event)
+			return event.key == "shop/d"
+		end)
+		driver:order("drain", { id = "h" })
+		driver:event("synced", "h")
+		assert.same({ "add shop/a initial", "add shop/b initial", "add shop/c initial", "delete shop/a", "update shop/b", "add shop/d" }, lines "h")
+	end)
+
 	it("is silent until it is opened", function()
 		listen("h")
 		listen("witness", { open = 1, every = 1 })
