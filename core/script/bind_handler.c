@@ -62,7 +62,7 @@ static struct hook *new_filter(lua_State *L)
 	bool given = !lua_isnil(L, -1);
 	if (given && !lua_isfunction(L, -1))
 		bind_misuse(L, "add_event_handler: filter must be a function, not a %s", luaL_typename(L, -1));
-	struct hook *filter = given ? hook_new(L, lua_gettop(L), "filter") : NULL;
+	struct hook *filter = given ? hook_new(L, lua_gettop(L), HOOK_FILTER) : NULL;
 	lua_pop(L, 1);
 	return filter;
 }

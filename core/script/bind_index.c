@@ -148,7 +148,7 @@ static void make_index(lua_State *L, const struct handle *handle, const char *na
 {
 	struct err err;
 	struct script *script = bind_registering(L);
-	struct hook *hook = lua_isfunction(L, -1) ? hook_new(L, lua_gettop(L), "index function") : NULL;
+	struct hook *hook = lua_isfunction(L, -1) ? hook_new(L, lua_gettop(L), HOOK_INDEX) : NULL;
 	struct json_path *path = hook ? NULL : json_path_new(source, &err);
 	if (!hook && !path)
 		bind_misuse(L, "index '%s': %s", name, err.message);

@@ -57,7 +57,7 @@ static void free_transforming(void *data)
 
 struct transform *bind_transform_new(lua_State *L, int index, struct transforming **out)
 {
-	struct hook *hook = hook_new(L, index, "transform");
+	struct hook *hook = hook_new(L, index, HOOK_TRANSFORM);
 	struct transforming *transforming = alloc_zero(sizeof(*transforming));
 	transforming->hook = hook;
 	transforming->name = alloc_format("%s: the transform", hook_place(hook));

@@ -12,12 +12,14 @@ ALLOC_TYPE(hook_type, "hook");
 struct hook {
 	struct list node;      /* in script->hooks */
 	struct script *script; /* NULL when it has ended */
-	const char *what;
+	enum hook_kind kind;
 	int reference; /* the function, in the registry */
 	char place[LUA_IDSIZE + 16];
 	bool freed; /* by its owner; release is posted */
 	struct loop_job release;
 };
+
+const char *const hook_names[HOOK_KINDS] = {"transform", "filter", "index function"};
 
 static void destroy(struct hook *hook)
 {
@@ -40,16 +42,16 @@ static void run_release(void *data)
 	destroy(hook);
 }
 
-struct hook *hook_new(lua_State *L, int index, const char *what)
+struct hook *hook_new(lua_State *L, int index, enum hook_kind kind)
 {
 	struct script *script = bind_registering(L);
-	int reference = bind_function(L, index, what);
+	int reference = bind_function(L, index, hook_names[kind]);
 	lua_Debug record;
 	lua_pushvalue(L, index);
 	lua_getinfo(L, ">S", &record);
 	struct hook *hook = alloc_object(&hook_type, sizeof(*hook));
 	hook->script = script;
-	hook->what = what;
+	hook->kind = kind;
 	hook->reference = reference;
 	snprintf(hook->place, sizeof(hook->place), "%s:%d", record.short_src, record.linedefined);
 	loop_job_init(&hook->release, run_release, hook);
@@ -131,7 +133,7 @@ int hook_call(struct hook *hook, const struct hook_call *call, struct err *err)
 	struct state *state = hook->script->state;
 	struct run one = {hook, call, err, 0};
 	const char *outer = state->hook;
-	state->hook = hook->what;
+	state->hook = hook_names[hook->kind];
 	int result = state->inside ? call_nested(state->inside, &one) : call_plain(state, run, &one, err);
 	state->hook = outer;
 	return result;
@@ -145,10 +147,12 @@ void hook_failed(const struct hook *hook, const struct err *err, const struct in
 	struct script *script = hook->script;
 	if (!script || script->state->killed)
 		return;
-	if (script->state->dead)
+	if (script->state->dead) {
 		script_park(script);
-	else
-		script_log_error(script, err, hook->what, informer, object);
+		return;
+	}
+	script->hook_errors[hook->kind]++;
+	script_log_error(script, err, hook_names[hook->kind], informer, object);
 }
 
 void hook_refuse(lua_State *L, const char *what)

@@ -9,9 +9,10 @@
 #include "script/script.h"
 
 struct hook;
+extern const char *const hook_names[HOOK_KINDS];
 
-/* Of the function at index. what: "transform"; static. Raises when the state's memory is out. */
-struct hook *hook_new(lua_State *L, int index, const char *what);
+/* Of the function at index. Raises when the state's memory is out. */
+struct hook *hook_new(lua_State *L, int index, enum hook_kind kind);
 void hook_free(struct hook *hook); /* also from inside Lua, and when the script has ended; NULL is harmless */
 
 /* "init.lua:12", where the function begins: its result has no line of its own. Borrowed. */

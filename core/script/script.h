@@ -30,6 +30,8 @@ struct script_call {
 	struct loop_job job;
 };
 
+enum hook_kind { HOOK_TRANSFORM, HOOK_FILTER, HOOK_INDEX, HOOK_KINDS };
+
 struct script {
 	struct list node; /* in the host's scripts */
 	struct host *host;
@@ -52,6 +54,7 @@ struct script {
 	bool freeing;        /* what is cancelled now is no error */
 	bool specs;          /* the busted runner */
 	unsigned long events, errors;
+	unsigned long hook_errors[HOOK_KINDS]; /* of those errors */
 };
 
 /* Loads the file at path as the main chunk. NULL with err: "file:line: what". full: specs' state. */

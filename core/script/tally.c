@@ -3,11 +3,12 @@
 #include "base/alloc.h"
 #include "script/bind.h"
 #include "script/consumer.h"
+#include "script/hook.h"
 #include "script/host_private.h"
 
 ALLOC_TYPE(tally_type, "tally");
 
-enum { EVENTS, ERRORS, DURATION, DEPTH, AGE, SCRIPT_MEMORY, SCRIPT_ERRORS, SCRIPT_STOPS, FAMILIES };
+enum { EVENTS, ERRORS, DURATION, DEPTH, AGE, SCRIPT_MEMORY, SCRIPT_ERRORS, SCRIPT_HOOK_ERRORS, SCRIPT_STOPS, FAMILIES };
 
 #define HANDLER "script", "informer", "handler"
 
@@ -44,6 +45,11 @@ static const struct metric_definition table[FAMILIES] = {
 		       .name = "perilune_script_errors_total",
 		       .help = "Calls of the script, of handlers and others, that ended with an error.",
 		       .labels = {"script"}},
+    [SCRIPT_HOOK_ERRORS] =
+	{.type = METRIC_COUNTER,
+	 .name = "perilune_script_function_errors_total",
+	 .help = "Calls of the script's transforms, filters and index functions that ended with an error.",
+	 .labels = {"script", "function"}},
     [SCRIPT_STOPS] = {.type = METRIC_COUNTER,
 		      .name = "perilune_script_stops_total",
 		      .help = "Calls of the script that were stopped at a limit.",
@@ -100,6 +106,10 @@ static void collect_script(const struct tally *tally, const struct script *scrip
 	const struct state *state = script->state;
 	metric_collect(tally->families[SCRIPT_MEMORY], (const char *const[]){script->name}, (double)state->memory);
 	metric_collect(tally->families[SCRIPT_ERRORS], (const char *const[]){script->name}, (double)script->errors);
+	for (int kind = 0; kind < HOOK_KINDS; kind++)
+		metric_collect(tally->families[SCRIPT_HOOK_ERRORS],
+			       (const char *const[]){script->name, hook_names[kind]},
+			       (double)script->hook_errors[kind]);
 	metric_collect(tally->families[SCRIPT_STOPS], (const char *const[]){script->name, "time"},
 		       (double)state->stops[KILL_TIME]);
 	metric_collect(tally->families[SCRIPT_STOPS], (const char *const[]){script->name, "memory"},

@@ -168,6 +168,8 @@ describe("a filter", function()
 				assert.matches(case[2], line)
 				assert.matches("name=bad", line)
 				assert.equal(3, run:status().scripts[1].errors)
+				local _, metrics = run:page "/metrics"
+				assert.truthy(metrics:find('perilune_script_function_errors_total{script="script",function="filter"} 3', 1, true), metrics)
 				run:stop()
 			end)
 		end

@@ -131,6 +131,29 @@ describe("a transform", function()
 		end
 	end)
 
+	it("whose script takes too much memory is not asked any more, which is said once", function()
+		local items = {}
+		for i = 1, 50 do
+			items[i] = object("m" .. i, i)
+		end
+		run = host.start { kubeconfig = cache.config(server.url), flags = { "--memory-limit", "16MiB" }, pages = true, script = [[
+			local kept = {}
+			k8s.informer { apiVersion = "v1", kind = "ConfigMap", transform = function(map)
+				for i = 1, 100 do kept[#kept + 1] = map.metadata.name .. ("x"):rep(100000) .. i end
+				return map
+			end } ]] }
+		server:discover()
+		server:list({ resourceVersion = "0", limit = "500" }):items(items, { version = "100" })
+		server:watch("100"):open()
+		run:await_page("/readyz", 200, 20)
+		run:log_line "stopped: it holds more memory than --memory-limit allows"
+		assert.equal(50, run:status().informers[1].objects)
+		run:stop()
+		local _, said = run.child:stderr():gsub("holds more memory", "")
+		local _, failed = run.child:stderr():gsub("transform failed", "")
+		assert.same({ 1, 0 }, { said, failed })
+	end)
+
 	it("makes the informer the script's own, and one for the same function", function()
 		local shared = [[ local maps = k8s.informer { apiVersion = "v1", kind = "ConfigMap" } ]]
 		run = host.start {
