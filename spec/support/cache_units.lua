@@ -141,6 +141,11 @@ c.cdef [[
   size_t listener_depth(const struct listener *listener);
   double listener_age(const struct listener *listener);
   void listener_notify(struct listener *listener, const struct notification *notification);
+
+  struct filter;
+  struct filter *filter_new(int (*test)(void *data, const struct object *object), void *data);
+  void filter_free(struct filter *filter);
+  bool filter_admit(struct filter *filter, struct notification *notification);
 ]]
 
 if not pcall(function() return ffi.C.listener_new end) then
@@ -153,6 +158,7 @@ local units = setmetatable({}, { __index = c })
 
 units.PUT, units.DELETED, units.REPLACE = 0, 1, 2
 units.types = { [0] = "add", "update", "delete" }
+units.REFUSES, units.PASSES, units.FAILS = 0, 1, 2
 
 -- Not left to the collector, which frees late what a spec then counts.
 local made = {}

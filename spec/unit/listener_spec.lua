@@ -3,10 +3,16 @@ local c = require "support.cache_units"
 local cache = require "support.cache"
 local ffi = c.ffi
 
-local function pop(listener)
+-- The next that the filter lets through, where there is one.
+local function pop(listener, filter)
 	local out = ffi.new "struct notification"
 	if not c.listener_pop(listener, out) then
 		return nil
+	end
+	if filter and not c.filter_admit(filter, out) then
+		c.notification_fini(out)
+		c.listener_done(listener)
+		return pop(listener, filter)
 	end
 	local event = {
 		event = c.types[out.type], key = c.key(out.object), version = c.version(out.object), uid = ffi.string(c.object_uid(out.object)),
@@ -198,7 +204,8 @@ describe("listener", function()
 		on_ready:free()
 	end)
 
-	-- Random changes through the same door as the reflector's; several listeners, opened at any time, some slow, some asking for every event.
+	-- Random changes through the same door as the reflector's; several listeners, opened at any time, some slow, some asking for every event,
+	-- some with a filter, which has no answer for some objects.
 	it("tells what leads to the store, whatever happens", function()
 		local seed = c.seed()
 		local listeners, version = {}, 0
@@ -211,6 +218,12 @@ describe("listener", function()
 		end)
 		apply.notify = notify
 		local uids = {}
+		local function verdict(held)
+			return held % 7 == 0 and c.FAILS or held % 3 == 0 and c.REFUSES or c.PASSES
+		end
+		local test = ffi.cast("int (*)(void *, const struct object *)", function(_, object)
+			return verdict(tonumber(c.version(object)))
+		end)
 
 		local function random_object(name)
 			version = version + 1
@@ -249,7 +262,7 @@ describe("listener", function()
 			change()
 			if #listeners < 12 and math.random() < 0.01 then
 				local each = { listener = listen { every_event = #listeners % 3 == 0 }, mirror = cache.mirror(), merges = #listeners % 3 ~= 0,
-					speed = math.random() }
+					speed = math.random(), filter = #listeners % 2 == 1 and c.filter_new(test, nil) or nil }
 				listeners[#listeners + 1] = each
 				-- What is open already is told by apply; so is this one, from here on.
 				c.visit(function(callback)
@@ -262,7 +275,7 @@ describe("listener", function()
 			end
 			for _, each in ipairs(listeners) do
 				for _ = 1, math.random() < each.speed and math.random(0, 4) or 0 do
-					local event = pop(each.listener)
+					local event = pop(each.listener, each.filter)
 					if event then
 						local ok, why = pcall(each.mirror.apply, each.mirror, event)
 						assert(ok, seed .. " step " .. step .. ": " .. tostring(why))
@@ -279,13 +292,21 @@ describe("listener", function()
 			truth[key] = held
 		end
 		for _, each in ipairs(listeners) do
-			for event in function() return pop(each.listener) end do
+			for event in function() return pop(each.listener, each.filter) end do
 				each.mirror:apply(event)
 			end
-			assert.same(truth, each.mirror.map, seed)
+			local expected = {}
+			for key, held in pairs(truth) do
+				local answer = each.filter and verdict(tonumber(held)) or c.PASSES
+				local stays = answer == c.FAILS and each.mirror.map[key] ~= nil
+				expected[key] = (stays or answer == c.PASSES) and held or nil
+			end
+			assert.same(expected, each.mirror.map, seed)
 			c.listener_free(each.listener)
+			c.filter_free(each.filter)
 		end
 		assert(#listeners > 5)
 		notify:free()
+		test:free()
 	end)
 end)
