@@ -114,6 +114,38 @@ describe("an index by function", function()
 		run:stop()
 	end)
 
+	it("ends with the informer that it was asked of, also where another goes on with the same watch", function()
+		local stream = start([[
+			local calls, rounds = 0, nil
+			maps:add_index { owner = words }
+			maps:add_event_handler { add = function(_, event)
+				if not event.initial then print(calls, find("owner", "x")) end
+			end }
+			k8s.on_synced(function()
+				local factory = k8s.factory()
+				local other = factory:informer { apiVersion = "v1", resource = "configmaps", index = { owner = function()
+					calls = calls + 1
+					return "gone"
+				end } }
+				factory:start()
+				factory:wait_for_cache_sync()
+				print(calls, #other:list { index = { owner = "gone" } })
+				factory:shutdown()
+				rounds = 0
+			end)
+			k8s.every(0.01, function()
+				collectgarbage() -- the handle, which may still be read
+				rounds = rounds and rounds + 1
+				if rounds == 3 then print "collected" end
+			end)
+		]], { object("a", 5, "x"), object("b", 6, "y") })
+		assert.equal("2\t2", run:line())
+		assert.equal("collected", run:line())
+		stream:event("ADDED", "c", 11, { data = { owners = "x" } })
+		assert.equal("2\ta c", run:line())
+		run:stop()
+	end)
+
 	describe("that fails for an object", function()
 		local wrong = {
 			["by an error"] = { "error 'no'", "script%.lua:%d+: no" },
