@@ -70,13 +70,28 @@ void host_describe(struct host *host, struct buf *out)
 
 /* --- readyz --- */
 
+/* How far a late one has come, and what the server said. */
+static void append_lateness(const struct informer_report *report, struct buf *out)
+{
+	buf_append_format(out, ", %zu bytes", report->bytes);
+	if (report->attempts)
+		buf_append_format(out, ", attempt %u", report->attempts);
+	if (report->status)
+		buf_append_format(out, ", HTTP %d", report->status);
+}
+
 static void append_readiness(void *data, struct informer *informer)
 {
+	struct buf *out = data;
 	struct informer_report report;
 	informer_report(informer, &report);
-	buf_append_format(data, "[%c]%s %s, %zu object%s%s%s\n", report.synced || report.optional ? '+' : '-',
-			  report.label, report.state, report.objects, report.objects == 1 ? "" : "s",
-			  *report.message ? ": " : "", report.message);
+	buf_append_format(out, "[%c]%s %s, %zu object%s", report.synced || report.optional ? '+' : '-', report.label,
+			  report.state, report.objects, report.objects == 1 ? "" : "s");
+	if (!report.synced)
+		append_lateness(&report, out);
+	if (*report.message)
+		buf_append_format(out, ": %s", report.message);
+	buf_append_text(out, "\n");
 }
 
 void host_readiness(struct host *host, struct buf *out)
