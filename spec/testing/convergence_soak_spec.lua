@@ -31,7 +31,8 @@ local MUTATIONS = {
 	},
 	{
 		what = "the pages of a list that failed are kept", file = "core/cache/reflector_list.c",
-		text = "\tlist->token = NULL;\n\tdrop_objects(list);\n}", with = "\tlist->token = NULL;\n\t(void)drop_objects;\n}",
+		text = "\tlist->token = NULL;\n\tdrop_objects(list);\n}",
+		with = "\tlist->token = NULL;\n\tif (list->untidy)\n\t\tdrop_objects(list);\n}",
 	},
 }
 
@@ -61,9 +62,9 @@ describe("a build in which #soak", function()
 				"spec/testing/convergence_spec.lua", cwd = folder, seconds = PLAY_SECONDS,
 				env = { CONVERGENCE = "1-" .. ENOUGH, LUA_PATH = "spec/?.lua;;" },
 			}
-			assert.equal(1, code, out)
-			assert.truthy(out:find("to play it alone: CONVERGENCE=", 1, true), out)
-			assert.is_nil(out:find("the play broke off", 1, true), out)
+			assert.equal(1, code)
+			assert.truthy(out:find("to play it alone: CONVERGENCE=", 1, true))
+			assert.is_nil(out:find "the play broke off[^\n]*")
 		end)
 	end
 end)

@@ -133,7 +133,7 @@ local function handler_of(chance, informer, seconds)
 	handler.resync = chance:is(0.2) and chance:pick { 10, 45 } or nil
 	handler.filter = chance:is(0.2) or nil
 	handler.marks = chance:is(0.2) and chance:between(1, 3) or nil
-	handler.fails = chance:is(0.1) and chance:between(1, 4) or nil
+	handler.fails = chance:is(0.05) and chance:between(1, 4) or nil
 	if chance:is(0.25) then
 		handler.at = chance:between(1, seconds)
 	end
