@@ -10,12 +10,14 @@ static const char *const replaced[] = {"apiVersion", "kind"};
 
 static int read_path(const char *text, struct json_path **out, struct err *err)
 {
-	*out = json_path_new(text, err);
-	if (!*out)
+	struct json_path *path = json_path_new(text, err);
+	if (!path)
 		return -1;
-	if (json_path_is_keys(*out))
+	if (json_path_is_keys(path)) {
+		*out = path;
 		return 0;
-	json_path_free(*out);
+	}
+	json_path_free(path);
 	return err_set(err, "", "path \"%s\": only keys can be dropped or kept, no [n] or [*]", text);
 }
 

@@ -67,8 +67,10 @@ describe("projection", function()
 	it("refuses what is no path, and drop beside keep", function()
 		local _, message = project({ drop = { "metadata.managedFields", "spec.[" } }, "{}")
 		assert.matches('path "spec.["', message, 1, true)
-		_, message = project({ keep = { "spec.containers[*].name" } }, "{}")
-		assert.matches("only keys", message)
+		for _, option in ipairs { "keep", "drop" } do
+			_, message = project({ [option] = { "metadata.labels", "spec.containers[*].name" } }, "{}")
+			assert.matches("only keys", message)
+		end
 		for _, path in ipairs { "metadata", "metadata.name", "metadata.resourceVersion" } do
 			_, message = project({ drop = { path } }, "{}")
 			assert.matches("can't be dropped: it says which object this is", message, 1, true)
