@@ -10,6 +10,7 @@
 #include "json/resolve.h"
 
 #define MOST_BYTES ((size_t)64 << 20)
+#define DEEPEST 512 /* collections in each other; aliases can make it more */
 #define TAG "tag:yaml.org,2002:"
 
 /* The events of the parser are written as JSON text as they come. Nothing is kept as a tree: an anchor is a copy of the
@@ -381,7 +382,7 @@ static int on_start(struct reader *reader, bool map, const char *anchor)
 {
 	begin_value(reader);
 	begin_anchor(reader, anchor);
-	if (reader->depth == JSON_DEPTH)
+	if (reader->depth == DEEPEST)
 		return fail(reader, "nested too deep", NULL);
 	if (reader->depth == reader->capacity) {
 		reader->capacity = reader->capacity ? reader->capacity * 2 : 16;
@@ -507,8 +508,9 @@ static bool is_json(const char *at, const char *end)
 
 static int read_json(const char *at, const char *end, document_fn on_document, void *data, struct err *err)
 {
+	struct lex_fault fault;
 	while ((at = lex_space(at, end)) < end) {
-		const char *behind = lex_skip(at, end);
+		const char *behind = lex_value(at, end, &fault); /* numbers may touch: 00 is two */
 		if (on_document(data, (struct json_slice){at, (size_t)(behind - at)}, err))
 			return -1;
 		at = behind;

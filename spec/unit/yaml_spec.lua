@@ -69,6 +69,7 @@ flow: {a: [1, b], c: {}}
   it("passes JSON through as it is", function()
     assert.same({ '{"a":"\\/\\ud83d\\ude00","n":1e3}', "[2]" }, read '\n{"a":"\\/\\ud83d\\ude00","n":1e3}\n[2]\n')
     assert.same({ '{"a":"b"}' }, read "{a: b}")
+    assert.same({ "{}", "0", "0", "[]", "2", "[]", "{}" }, read "{}00[]2[]\r{}")
   end)
 
   -- What Go's sigs.k8s.io/yaml makes of them.
@@ -134,7 +135,9 @@ flow: {a: [1, b], c: {}}
     for i = 1, 12 do
       local alias = ("*a%d,"):format(i - 1)
       lists[#lists + 1] = ("a%d: &a%d [%s]"):format(i, i, alias:rep(10))
-      deep[#deep + 1] = ("a%d: &a%d %s*a%d%s"):format(i, i, ("["):rep(50), i - 1, ("]"):rep(50))
+    end
+    for i = 1, 30 do
+      deep[#deep + 1] = ("a%d: &a%d %s*a%d%s"):format(i, i, ("["):rep(400), i - 1, ("]"):rep(400))
     end
     for i = 1, 60 do
       merges[#merges + 1] = ("a%d: &a%d {<<: [*a%d, *a%d]}"):format(i, i, i - 1, i - 1)
