@@ -33,8 +33,8 @@ static void skip_space(struct parser *parser)
 
 static int expected(struct parser *parser, const char *what)
 {
-	return err_set(parser->err, "BadRequest", "label selector \"%s\": expected %s at character %zu", parser->text,
-		       what, (size_t)(parser->at - parser->text) + 1);
+	return err_set(parser->err, "BadRequest", "label selector \"%.200s\": expected %s at character %zu",
+		       parser->text, what, (size_t)(parser->at - parser->text) + 1);
 }
 
 static bool is_word(char c)
