@@ -13,6 +13,9 @@
 /* The parser looks no further than 1024 characters for the colon behind a key; longer keys are written with '?'. */
 #define LONGEST_KEY 500
 
+/* What is deeper is refused, as in k8s.json.encode. */
+#define DEEPEST 512
+
 /* Deep objects grow by their indentation. */
 #define MOST_BYTES ((size_t)128 << 20)
 
@@ -244,12 +247,12 @@ static int write_element(struct emitter *emitter, struct json_slice value, size_
 	return write_collection(emitter, value, column + 2, depth + 1);
 }
 
-/* The first line's indentation has been written. Recursion goes as deep as JSON_DEPTH. */
+/* The first line's indentation has been written. Recursion goes as deep as DEEPEST. */
 static int write_collection(struct emitter *emitter, struct json_slice value, size_t column, size_t depth)
 {
 	bool map = json_type(value) == JSON_OBJECT;
 	struct json_iter iter = json_iterate(value);
-	if (depth > JSON_DEPTH)
+	if (depth > DEEPEST)
 		return err_set(emitter->err, "", "nested too deep");
 	for (bool first = true; json_next(&iter); first = false) {
 		if (!first)

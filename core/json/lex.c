@@ -4,7 +4,7 @@
 
 /* The kind of each open container, one bit a level: 1 is an object. */
 struct nest {
-	uint64_t objects[JSON_DEPTH / 64];
+	uint64_t objects[JSON_DEPTH / 64]; /* each word is zeroed when the first of its levels opens */
 	unsigned depth;
 	bool object; /* the innermost one */
 };
@@ -25,6 +25,8 @@ static bool nest_push(struct nest *nest, bool object)
 	if (nest->depth == JSON_DEPTH)
 		return false;
 	uint64_t bit = (uint64_t)1 << (nest->depth & 63);
+	if (bit == 1)
+		nest->objects[nest->depth >> 6] = 0;
 	if (object)
 		nest->objects[nest->depth >> 6] |= bit;
 	else
@@ -257,7 +259,9 @@ static const char *advance(struct nest *nest, const char *at, const char *end, b
 
 const char *lex_value(const char *at, const char *end, struct lex_fault *fault)
 {
-	struct nest nest = {.depth = 0};
+	struct nest nest;
+	nest.depth = 0;
+	nest.object = false;
 	do {
 		bool whole = true;
 		at = lex_space(at, end);

@@ -4,8 +4,8 @@
 
 ALLOC_TYPE(path_type, "json_path");
 
-/* More steps than nesting can't find anything. */
-#define MOST_STEPS JSON_DEPTH
+/* Dropping and keeping recurse as deep as the longest path. */
+#define MOST_STEPS 512
 
 enum step_kind { STEP_KEY, STEP_INDEX, STEP_ALL };
 
@@ -314,7 +314,7 @@ static int flush(struct run *run, struct buf *out)
 	return failed;
 }
 
-/* Recursion goes as deep as the longest path, JSON_DEPTH at most. */
+/* Recursion goes as deep as the longest path, MOST_STEPS at most. */
 static int sift(const struct sieve *sieve, struct json_slice object, struct range range, size_t level)
 {
 	struct run run = {NULL, NULL, false};

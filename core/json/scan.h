@@ -1,9 +1,9 @@
 /* scan: the one JSON scanner. Bytes in; validation, slices and paths out; nothing is decoded into a tree.
  *
  * RFC 8259, and stricter where Kubernetes is: valid UTF-8 only, no lone surrogate escapes, nesting of at most
- * JSON_DEPTH, no BOM. A slice is borrowed from the bytes that were given; it holds one whole value without the space
- * around it. Except for json_validate, functions take bytes that json_validate (or the splitter or frame, which call
- * it) has accepted. */
+ * JSON_DEPTH (the server's own limit), no BOM. A slice is borrowed from the bytes that were given; it holds one whole
+ * value without the space around it. Except for json_validate, functions take bytes that json_validate (or the splitter
+ * or frame, which call it) has accepted. */
 #ifndef PERILUNE_JSON_SCAN_H
 #define PERILUNE_JSON_SCAN_H
 
@@ -14,7 +14,9 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-#define JSON_DEPTH 512
+/* Go's decoder takes 10,000 levels, so that no object which a server could store is unreadable here; the rest is for
+ * what stands around an object. Nothing in core/json/ may recurse as deep as a value nests. */
+#define JSON_DEPTH 10048
 
 struct json_slice {
 	const char *data; /* NULL: no such value */

@@ -10,7 +10,8 @@
 #include "script/state.h"
 #include "json/number.h"
 
-#define TYPE_CDATA 10          /* LuaJIT's LUA_TCDATA, which its headers leave out */
+#define TYPE_CDATA 10 /* LuaJIT's LUA_TCDATA, which its headers leave out */
+#define SHOWN_DIGITS 40
 #define EXACT 9007199254740992 /* 2^53: up to here a double holds every integer */
 
 /* Tables that stand in several places are written out in each, so that few can be endless. */
@@ -91,6 +92,13 @@ static void push_int64(lua_State *L, int64_t value)
 	memcpy((void *)lua_topointer(L, -1), &value, sizeof(value));
 }
 
+static void refuse_number(lua_State *L, struct json_slice json)
+{
+	bool whole = json.length <= SHOWN_DIGITS;
+	lua_pushlstring(L, json.data, whole ? json.length : SHOWN_DIGITS);
+	luaL_error(L, "JSON: the number %s%s is out of range", lua_tostring(L, -1), whole ? "" : "...");
+}
+
 static void push_number(lua_State *L, struct json_slice json)
 {
 	int64_t integer;
@@ -104,14 +112,12 @@ static void push_number(lua_State *L, struct json_slice json)
 			push_int64(L, integer);
 		return;
 	}
-	char copy[512]; /* strtod wants a NUL */
-	if (json.length >= sizeof(copy))
-		luaL_error(L, "JSON: a number of %d digits", (int)json.length);
-	memcpy(copy, json.data, json.length);
-	copy[json.length] = '\0';
-	double number = strtod(copy, NULL);
+	struct buf *scratch = &state_of(L)->scratch; /* strtod wants a NUL */
+	buf_reset(scratch);
+	buf_append(scratch, json.data, json.length);
+	double number = strtod(scratch->data, NULL);
 	if (isinf(number))
-		luaL_error(L, "JSON: the number %s is out of range", copy);
+		refuse_number(L, json);
 	lua_pushnumber(L, number);
 }
 
@@ -127,18 +133,22 @@ static void push_string(lua_State *L, struct json_slice json)
 	lua_pushlstring(L, buf_text(scratch), scratch->length);
 }
 
-static void push_container(lua_State *L, struct json_slice json, bool array)
+static void push(lua_State *L, struct json_slice json, unsigned depth);
+
+static void push_container(lua_State *L, struct json_slice json, bool array, unsigned depth)
 {
+	if (depth == VALUE_DEPTH)
+		luaL_error(L, "JSON: nested deeper than %d", VALUE_DEPTH);
 	luaL_checkstack(L, 8, "JSON nests too deep");
 	lua_newtable(L);
 	struct json_iter iter = json_iterate(json);
 	for (int i = 1; json_next(&iter); i++) {
 		if (array) {
-			value_push(L, iter.value);
+			push(L, iter.value, depth + 1);
 			lua_rawseti(L, -2, i);
 		} else {
 			push_string(L, iter.key);
-			value_push(L, iter.value);
+			push(L, iter.value, depth + 1);
 			lua_rawset(L, -3);
 		}
 	}
@@ -146,7 +156,7 @@ static void push_container(lua_State *L, struct json_slice json, bool array)
 		value_mark_array(L, -1);
 }
 
-void value_push(lua_State *L, struct json_slice json)
+static void push(lua_State *L, struct json_slice json, unsigned depth)
 {
 	switch (json_type(json)) {
 	case JSON_NONE:
@@ -165,12 +175,17 @@ void value_push(lua_State *L, struct json_slice json)
 		push_string(L, json);
 		break;
 	case JSON_ARRAY:
-		push_container(L, json, true);
+		push_container(L, json, true, depth);
 		break;
 	case JSON_OBJECT:
-		push_container(L, json, false);
+		push_container(L, json, false, depth);
 		break;
 	}
+}
+
+void value_push(lua_State *L, struct json_slice json)
+{
+	push(L, json, 0);
 }
 
 /* --- Lua to JSON --- */
@@ -356,7 +371,7 @@ static int encode_object(lua_State *L, int index, const struct place *place, str
 
 static int encode_table(lua_State *L, int index, const struct place *place, struct buf *out, struct err *err)
 {
-	if (place->depth >= JSON_DEPTH)
+	if (place->depth >= VALUE_DEPTH)
 		return refuse(place, err, "nested deeper than 512, or a table that contains itself");
 	if (limit_is_over()) /* tables that share tables are exponential when written out */
 		return refuse(place, err, "it takes too long");

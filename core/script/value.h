@@ -10,16 +10,20 @@
 
 #include "json/scan.h"
 
+/* Tables in each other. The scanner takes more, since objects of the server's may nest as they like: such an object can
+ * be cached, and read in part, but not be one Lua value. */
+#define VALUE_DEPTH 512
+
 /* Once a state, while ffi can still be required. Inside call_plain. */
 void value_open(lua_State *L);
 
-/* Pushes one value of validated JSON. Raises for a number that neither int64 nor a double holds, and when memory is
- * out. */
+/* Pushes one value of validated JSON. Raises for a number that neither int64 nor a double holds, for nesting beyond
+ * VALUE_DEPTH, and when memory is out. */
 void value_push(lua_State *L, struct json_slice json);
 
 /* Appends the value at index as JSON to out. 0, or -1 with err naming the place ("spec.args[2]: a function can't be
  * JSON"): a function, thread or other userdata, NaN or infinity, a string that is no UTF-8, mixed or sparse keys,
- * nesting beyond JSON_DEPTH (a cycle), more than 64 MiB, a full out. Never raises but for memory. */
+ * nesting beyond VALUE_DEPTH (a cycle), more than 64 MiB, a full out. Never raises but for memory. */
 int value_encode(lua_State *L, int index, struct buf *out, struct err *err);
 
 /* Sets the array metatable on the table at index; the object metatable (an empty array-like table is then {}). */

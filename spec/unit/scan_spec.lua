@@ -52,12 +52,27 @@ describe("json_validate", function()
     end
   end)
 
-  it("takes 512 levels and no more", function()
-    assert.is_nil(problem(("["):rep(512) .. ("]"):rep(512)))
-    assert.is_nil(problem(('{"a":'):rep(512) .. "1" .. ("}"):rep(512)))
-    assert.truthy(problem(("["):rep(513) .. ("]"):rep(513)))
-    assert.truthy(problem(('{"a":['):rep(257) .. ("]}"):rep(257)))
+  it("takes 10,048 levels and no more", function()
+    assert.is_nil(problem(("["):rep(10048) .. ("]"):rep(10048)))
+    assert.is_nil(problem(('{"a":['):rep(5024) .. "1" .. ("]}"):rep(5024)))
+    assert.truthy(problem(("["):rep(10049) .. ("]"):rep(10049)))
+    assert.truthy(problem(('{"a":['):rep(5025) .. ("]}"):rep(5025)))
     assert.truthy(problem(("["):rep(1e6)))
+  end)
+
+  it("knows at every level which bracket closes it", function()
+    local seed = c.seed()
+    local open, close = {}, {}
+    for i = 1, 1000 do
+      local object = math.random(2) == 1
+      open[i], close[1001 - i] = object and '{"a":' or "[", object and "}" or "]"
+    end
+    local before, behind = table.concat(open), table.concat(close)
+    assert.is_nil(problem(before .. "1" .. behind), seed)
+    for i = 1, 1000, 37 do
+      local wrong = behind:sub(1, i - 1) .. (close[i] == "}" and "]" or "}") .. behind:sub(i + 1)
+      assert.truthy(problem(before .. "1" .. wrong), seed)
+    end
   end)
 
   it("takes random JSON and none of its beginnings", function()
