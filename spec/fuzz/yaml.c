@@ -67,11 +67,20 @@ static void check_written(struct json_slice json)
 	buf_fini(&yaml);
 }
 
+/* What YAML 1.1 takes for the end of a line, also inside quotes: U+0085, U+2028, U+2029. */
+static bool has_odd_break(struct json_slice json)
+{
+	return memmem(json.data, json.length, "\xC2\x85", 2) || memmem(json.data, json.length, "\xE2\x80\xA8", 3) ||
+	       memmem(json.data, json.length, "\xE2\x80\xA9", 3);
+}
+
 /* Behind a comment it is no JSON any more. */
 static void check_as_yaml(struct json_slice json)
 {
 	struct buf text;
 	struct reading again;
+	if (has_odd_break(json))
+		return;
 	buf_init(&text, 0);
 	buf_append_text(&text, "#\n");
 	buf_append(&text, json.data, json.length);
