@@ -106,6 +106,7 @@ c.cdef [[
   struct config *config_load(const struct cache_config_options *options, struct err *err);
   struct cluster *cluster_new(struct loop *loop, struct config *config, struct err *err);
   void cluster_free(struct cluster *cluster);
+  struct list { struct list *prev, *next; };
   struct informer_spec {
     const char *api_version, *kind, *resource;
     const char *const *namespaces;
@@ -119,9 +120,10 @@ c.cdef [[
     bool metadata_only;
     struct transform *transform;
     int page_size;
+    bool optional;
   };
   void informer_spec_key(const struct informer_spec *spec, struct buf *out);
-  struct informer *informer_new(struct cluster *cluster, const struct informer_spec *spec, struct err *err);
+  struct informer *informer_new(struct cluster *cluster, struct list *feeds, const struct informer_spec *spec, struct err *err);
   void informer_unref(struct informer *informer);
   struct store *informer_store(struct informer *informer);
   const char *informer_label(const struct informer *informer);
@@ -250,10 +252,13 @@ function units.informer()
 	assert(config ~= nil, c.message(err))
 	local cluster = c.cluster_new(loop, config, err)
 	assert(cluster ~= nil, c.message(err))
-	local pointer = c.informer_new(cluster, ffi.new("struct informer_spec", { api_version = "v1", kind = "ConfigMap" }), err)
+	local feeds = ffi.new "struct list"
+	feeds.prev, feeds.next = feeds, feeds
+	local spec = ffi.new("struct informer_spec", { api_version = "v1", kind = "ConfigMap" })
+	local pointer = c.informer_new(cluster, feeds, spec, err)
 	assert(pointer ~= nil, c.message(err))
 	return {
-		pointer = pointer, loop = loop,
+		pointer = pointer, loop = loop, feeds = feeds,
 		free = function()
 			c.informer_unref(pointer)
 			c.cluster_free(cluster)
