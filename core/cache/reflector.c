@@ -67,6 +67,7 @@ static void end_request(struct reflector *reflector)
 {
 	loop_timer_stop(reflector->loop, &reflector->timer);
 	loop_timer_stop(reflector->loop, &reflector->guard);
+	reflector_end_probe(reflector);
 	if (reflector->request)
 		request_cancel(reflector->request);
 	reflector->request = NULL;

@@ -1,5 +1,6 @@
 /* The reflector's inside, shared by reflector.c (states and moves), reflector_initial.c (watch-list), reflector_list.c
- * (LIST), reflector_watch.c (WATCH) and reflector_silence.c (answers that don't come). */
+ * (LIST), reflector_watch.c (WATCH), reflector_probe.c (versions that went back) and reflector_silence.c (answers that
+ * don't come). */
 #ifndef PERILUNE_CACHE_REFLECTOR_PRIVATE_H
 #define PERILUNE_CACHE_REFLECTOR_PRIVATE_H
 
@@ -76,6 +77,8 @@ struct reflector {
 	bool spoke; /* the log knows of trouble and not yet of its end */
 
 	char version[VERSION_SIZE]; /* the last seen; "" before */
+	bool cut_off;               /* the last WATCH broke off or was not answered: the server may be another now */
+	struct request *probe;      /* of the version */
 	bool lost;                  /* a LIST at it was refused: the next one asks the truth */
 	bool unfit;                 /* watch-lists don't work; the server's to be remembered once a LIST was answered */
 	unsigned cut_initials;      /* watch-lists in a row that ended before their initial state did */
@@ -134,6 +137,10 @@ void reflector_initial_refused(struct reflector *reflector, const struct err *er
 void reflector_initial_cut(struct reflector *reflector, const struct err *err);
 /* A LIST takes its place, for good once that was answered. */
 void reflector_initial_give_up(struct reflector *reflector, const struct err *err);
+
+/* reflector_probe.c */
+void reflector_probe(struct reflector *reflector); /* of a watch that goes on; lists the truth if the version is lost */
+void reflector_end_probe(struct reflector *reflector);
 
 /* reflector_silence.c */
 void reflector_guard_init(struct reflector *reflector);

@@ -54,6 +54,7 @@ static void give_up(struct reflector *reflector)
 	err_set(&err, "Timeout", "nothing came from %s for %.0f s", reflector->options.cluster->config->server,
 		silence);
 	request_suspect(reflector->request);
+	reflector->cut_off = true;
 	if (reflector->state == REFLECTOR_RECEIVING)
 		reflector_initial_give_up(reflector, &err);
 	else

@@ -142,6 +142,9 @@ static void on_head(void *data, const struct http_head *head)
 	reflector->state = watch->initial ? REFLECTOR_RECEIVING : REFLECTOR_WATCHING;
 	if (!watch->initial)
 		reflector_recovered(reflector);
+	if (!watch->initial && reflector->cut_off)
+		reflector_probe(reflector);
+	reflector->cut_off = false;
 	reflector_guard(reflector);
 	reflector_changed(reflector);
 }
@@ -214,6 +217,7 @@ static void on_done(void *data, const struct err *err, struct json_slice body)
 	struct reflector *reflector = data;
 	struct watching *watch = &reflector->watch;
 	reflector->request = NULL;
+	reflector->cut_off |= err && (!err->code || err->code >= 500);
 	if (watch->initial && err && err->code)
 		reflector_initial_refused(reflector, err, body);
 	else if (watch->initial)

@@ -99,9 +99,7 @@ describe("an informer", function()
 
 		it("again at once at no version when the server does not know the version yet", function()
 			follow()
-			server:list(FIRST):status(504, "Timeout", "Too large resource version: 9, current: 3", { ["retry-after"] = "1" }, {
-				details = { retryAfterSeconds = 1, causes = { { reason = "ResourceVersionTooLarge", message = "Too large resource version" } } },
-			})
+			server:list(FIRST):too_large(3)
 			server:list({ limit = "500" }):items({}, { version = "3" })
 			server:watch "3"
 		end)
@@ -269,6 +267,23 @@ describe("an informer", function()
 				return event.key == "shop/b"
 			end)
 			assert.same({ broken = 1 }, driver:ask("report", { id = "i" }).restarts)
+		end)
+
+		it("goes on from a version that the server has lost lists what there is", function()
+			local stream = settle("500")
+			stream:event("ADDED", "b", 501)
+			driver:event("add", "h", function(event)
+				return event.key == "shop/b"
+			end)
+			stream:cut()
+			server.history = 20 -- it began anew
+			server:watch("501"):open()
+			server:list({ limit = "500" }):items({ object("c", 18) }, { version = "20" })
+			server:watch "20"
+			driver:event("add", "h", function(event)
+				return event.key == "shop/c"
+			end)
+			assert.same({ ["shop/c"] = "18" }, (driver:store "i"))
 		end)
 
 		it("ends at once without an event lists again, after a wait", function()

@@ -97,6 +97,8 @@ describe("an answer of the server that can't be read", function()
 			local request = server:accept()
 			if request.target:find("sendInitialEvents=true", 1, true) then
 				request:reply(422, JSON, '{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}')
+			elseif request.target:find "^/api/v1/configmaps%?limit=1&resourceVersion=" then
+				request:reply(200, JSON, list)
 			elseif request.target:find "^/api/v1/configmaps" then
 				return request
 			elseif request.target:find "^/api/v1" then

@@ -6,6 +6,7 @@
 --   request:status(410, "Expired", "too old")   a Status; with headers as a fourth
 --   local stream = script:watch "10"            waits for a WATCH from that resourceVersion
 --   script.streams = true                       it takes watch-lists; else it refuses them by itself, as older servers do
+--   script.history = 20                         the version that it has reached; nil: further than any that is asked for
 --   local stream = script:watch_list "10"       waits for a watch-list from that resourceVersion; nil for none
 --   stream:initial_end "10"                     the bookmark behind the initial state
 --   stream:open()  stream:event("ADDED", "a", 11)  stream:raw_bytes(bytes)  stream:finish()  stream:cut()
@@ -52,6 +53,12 @@ function Script:accept()
 	return exchange
 end
 
+-- Of a version, by a watch that goes on.
+function Exchange:is_probe()
+	local parameters = self.parameters
+	return not parameters.watch and parameters.limit == "1" and parameters.resourceVersion and parameters.resourceVersion ~= "0"
+end
+
 --- The next request that is not answered by itself: path, and parameters.
 function Script:request()
 	while true do
@@ -60,6 +67,10 @@ function Script:request()
 			exchange:json(200, { gitVersion = self.version or "v1.30.0" })
 		elseif exchange.parameters.sendInitialEvents and not self.streams then
 			exchange:status(422, "Invalid", "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled")
+		elseif exchange:is_probe() and not self.history then
+			exchange:items({}, { version = exchange.parameters.resourceVersion })
+		elseif exchange:is_probe() and tonumber(exchange.parameters.resourceVersion) > self.history then
+			exchange:too_large(self.history)
 		else
 			return exchange
 		end
@@ -130,6 +141,13 @@ end
 
 function Exchange:status(code, reason, message, headers, extra)
 	self:json(code, status_of(code, reason, message, extra), headers)
+end
+
+function Exchange:too_large(current)
+	local message = ("Too large resource version: %s, current: %d"):format(self.parameters.resourceVersion, current)
+	self:status(504, "Timeout", message, { ["retry-after"] = "1" }, {
+		details = { retryAfterSeconds = 1, causes = { { reason = "ResourceVersionTooLarge", message = "Too large resource version" } } },
+	})
 end
 
 function Exchange:open()
