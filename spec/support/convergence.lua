@@ -152,9 +152,12 @@ local function is_equal(verdict)
 	return verdict.differences == "" or verdict.problems ~= ""
 end
 
--- Bookmarks come once a minute, whatever is written.
+-- Bookmarks come once a minute. A handler that writes at its resyncs may do so still.
 function Play:await_versions(reached)
 	return self:await(function(verdict)
+		if not is_equal(verdict) then
+			return false
+		end
 		for _, versions in ipairs(k8s.json.decode(verdict.versions)) do
 			for _, version in ipairs(versions) do
 				if tonumber(version) < reached then
@@ -173,10 +176,10 @@ function Play:judge()
 	end
 	local reached = verdict.resource_version
 	local last, moved = self:await_versions(reached)
-	if not moved then
-		return ("bookmarks do not take the informers to resourceVersion %d: %s"):format(reached, last.versions)
-	elseif last.problems ~= "" or last.differences ~= "" then
+	if last.problems ~= "" or last.differences ~= "" then
 		return "later: " .. last.problems .. "\n" .. last.differences
+	elseif not moved then
+		return ("bookmarks do not take the informers to resourceVersion %d: %s"):format(reached, last.versions)
 	end
 end
 
