@@ -26,7 +26,8 @@ struct consumer {
 	char *place;
 	struct tally_handler tally;
 	struct loop_job job;
-	struct task *task; /* the running call when it waits */
+	struct loop_job release; /* posted when it is removed and no call runs; the script's end may come first */
+	struct task *task;       /* the running call when it waits */
 	struct notification current;
 	double called_at; /* clock_now's scale */
 	bool calling;     /* from the pop until the call has ended; current is valid exactly then */
@@ -61,9 +62,14 @@ static void finish(struct consumer *consumer)
 	listener_done(consumer->listener);
 }
 
-static void free_later(void *data)
+static void run_release(void *data)
 {
 	consumer_free(data);
+}
+
+static void free_later(struct consumer *consumer)
+{
+	loop_post(consumer->script->loop, &consumer->release);
 }
 
 static void note_end(struct consumer *consumer, const struct err *err)
@@ -86,7 +92,7 @@ static void on_call_end(void *data, const struct err *err)
 	if (is_being_freed(consumer))
 		return;
 	if (consumer->removed)
-		loop_free_later(consumer->script->loop, free_later, consumer);
+		free_later(consumer);
 	else if (waited)
 		loop_post(consumer->script->loop, &consumer->job);
 }
@@ -136,7 +142,7 @@ static void call(struct consumer *consumer)
 	if (!is_told(consumer)) {
 		finish(consumer);
 		if (consumer->removed)
-			loop_free_later(consumer->script->loop, free_later, consumer);
+			free_later(consumer);
 		return;
 	}
 	consumer->script->tasks++;
@@ -186,6 +192,7 @@ struct consumer *consumer_new(const struct consumer_options *options, const char
 	consumer->script->registered++;
 	begin_tally(consumer);
 	loop_job_init(&consumer->job, on_turn, consumer);
+	loop_job_init(&consumer->release, run_release, consumer);
 	struct listener_options listen = {
 	    .every_event = options->every_event, .resync = options->resync, .on_ready = on_ready, .data = consumer};
 	consumer->listener = listener_new(options->informer, &listen);
@@ -208,6 +215,7 @@ void consumer_free(struct consumer *consumer)
 	if (consumer->task)
 		task_cancel(consumer->task);
 	loop_job_cancel(&consumer->job);
+	loop_job_cancel(&consumer->release);
 	list_remove(&consumer->node);
 	listener_free(consumer->listener);
 	tally_handler_fini(&consumer->tally);
@@ -226,7 +234,7 @@ void consumer_remove(struct consumer *consumer)
 		return;
 	consumer->removed = consumer->stopped = true;
 	if (!consumer->calling)
-		loop_free_later(consumer->script->loop, free_later, consumer);
+		free_later(consumer);
 }
 
 unsigned consumer_id(const struct consumer *consumer)

@@ -51,6 +51,20 @@ describe("perilune check", function()
 		assert.truthy(out:find("v1/Pod", 1, true), out)
 	end)
 
+	it("bears a handler that is removed at top level, whether or not the script loads", function()
+		local ways = { "registration:remove()", "factory:shutdown()" }
+		for _, way in ipairs(ways) do
+			local text = [[
+				local factory = require("perilune").factory()
+				local maps = factory:informer { apiVersion = "v1", kind = "ConfigMap" }
+				local registration = maps:add_event_handler { add = function() end }
+				]] .. way .. "\n"
+			local code, _, err = cli.run { "check", script(text) }
+			assert.equal(0, code, err)
+			fails(script(text .. 'error "no luck"'), "no luck")
+		end
+	end)
+
 	it("names the file that holds no text", function()
 		local path = script "\27LJ\2\0"
 		fails(path, path .. ": ")
