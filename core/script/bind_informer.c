@@ -6,6 +6,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/alloc.h"
+
+ALLOC_TYPE(leaving_type, "leaving informer");
+
 #define INFORMER_TYPE "perilune.informer"
 
 struct handle *bind_informer_self(lua_State *L)
@@ -134,10 +138,45 @@ static int l_informer(lua_State *L)
 	return 1;
 }
 
+/* An informer whose handle was collected inside a hook: its end takes indexes out of a store that may be in the middle
+ * of calling them. */
+struct leaving {
+	struct list node; /* in script->leaving */
+	struct loop_job job;
+	struct informer *informer;
+};
+
+static void leave(void *data)
+{
+	struct leaving *leaving = data;
+	list_remove(&leaving->node);
+	loop_job_cancel(&leaving->job);
+	informer_unref(leaving->informer);
+	alloc_object_free(&leaving_type, leaving);
+}
+
+static void leave_later(struct script *script, struct informer *informer)
+{
+	struct leaving *leaving = alloc_object(&leaving_type, sizeof(*leaving));
+	leaving->informer = informer;
+	loop_job_init(&leaving->job, leave, leaving);
+	list_add_tail(&script->leaving, &leaving->node);
+	loop_post(script->loop, &leaving->job);
+}
+
+void bind_informer_end_all(struct script *script)
+{
+	while (!list_is_empty(&script->leaving))
+		leave(LIST_ENTRY(script->leaving.next, struct leaving, node));
+}
+
 static int l_gc(lua_State *L)
 {
 	struct handle *handle = bind_informer_self(L);
-	informer_unref(handle->informer);
+	if (handle->informer && state_of(L)->hook)
+		leave_later(script_of(L), handle->informer);
+	else
+		informer_unref(handle->informer);
 	handle->informer = NULL;
 	return 0;
 }

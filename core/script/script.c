@@ -50,7 +50,7 @@ static struct script *make(struct host *host, const char *name, bool full, struc
 	state->owner = script;
 	struct list *lists[] = {&script->node,      &script->factories,   &script->consumers, &script->mains,
 				&script->on_synced, &script->on_shutdown, &script->timers,    &script->waits,
-				&script->hooks,     &script->indexes};
+				&script->hooks,     &script->indexes,     &script->leaving};
 	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
 		list_init(lists[i]);
 	return script;
@@ -183,6 +183,7 @@ void script_free(struct script *script)
 	struct list *calls[] = {&script->mains, &script->on_synced, &script->on_shutdown, &script->timers};
 	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
 		free_calls(calls[i]);
+	bind_informer_end_all(script);
 	bind_index_end_all(script);
 	hook_end_all(script);
 	state_free(script->state);

@@ -43,6 +43,7 @@ struct script {
 	struct list factories, consumers;
 	struct list hooks;                                 /* hook.c's */
 	struct list indexes;                               /* bind_index.c's */
+	struct list leaving;                               /* bind_informer.c's */
 	struct list waits;                                 /* wait_for_cache_sync calls under way; bind_factory.c's */
 	struct list mains, on_synced, on_shutdown, timers; /* struct script_call */
 	struct script_factory *default_factory;

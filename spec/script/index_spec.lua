@@ -146,6 +146,34 @@ describe("an index by function", function()
 		run:stop()
 	end)
 
+	it("bears that another one's informer is collected while it runs", function()
+		local stream = start([[
+			local shut = false
+			maps:add_index { owner = function(map)
+				if shut then collectgarbage() end
+				return words(map)
+			end }
+			maps:add_event_handler { add = function(_, event)
+				if not event.initial then print(find("owner", "x")) end
+			end }
+			k8s.on_synced(function()
+				local factory = k8s.factory()
+				factory:informer { apiVersion = "v1", resource = "configmaps", index = { owner = "data.owners" } }
+				factory:start()
+				factory:wait_for_cache_sync()
+				factory:shutdown()
+				shut = true
+				print "shut"
+			end)
+		]], { object("a", 5, "x") })
+		assert.equal("shut", run:line())
+		stream:event("ADDED", "b", 11, { data = { owners = "x" } })
+		assert.equal("a b", run:line())
+		stream:event("ADDED", "c", 12, { data = { owners = "x" } })
+		assert.equal("a b c", run:line())
+		run:stop()
+	end)
+
 	describe("that fails for an object", function()
 		local wrong = {
 			["by an error"] = { "error 'no'", "script%.lua:%d+: no" },
