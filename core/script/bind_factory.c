@@ -165,25 +165,20 @@ static int push_result(lua_State *L, void *data)
 	return 1;
 }
 
-/* push_result reads the wait, so it outlives the wake's push; the task is told by its stack, not by us. */
-static void on_done(void *data, enum barrier_outcome outcome)
-{
-	(void)outcome;
-	struct wait *wait = data;
-	struct script *script = wait->factory->script;
-	struct task *task = wait->task;
-	list_remove(&wait->node);
-	loop_job_cancel(&wait->end);
-	loop_free_later(script->loop, free_wait, wait);
-	task_wake(task, push_result, wait);
-}
-
+/* Nothing else may end the wait while the script, which reads it in push_result, goes on. */
 static void run_end(void *data)
 {
 	struct wait *wait = data;
 	list_remove(&wait->node);
+	loop_job_cancel(&wait->end);
 	task_wake(wait->task, push_result, wait);
 	free_wait(wait);
+}
+
+static void on_done(void *data, enum barrier_outcome outcome)
+{
+	(void)outcome;
+	run_end(data);
 }
 
 void bind_factory_end_waits(struct script *script, const struct script_factory *factory)
