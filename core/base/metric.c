@@ -16,7 +16,7 @@ ALLOC_TYPE(series_type, "metric series");
 #define LONGEST_NAME ((size_t)200)
 #define LONGEST_TEXT ((size_t)512)
 
-static const char *const type_names[] = {"counter", "gauge", "histogram"};
+const char *const metric_type_names[] = {"counter", "gauge", "histogram"};
 static const char *const histogram_suffixes[] = {"_bucket", "_count", "_sum"};
 #define SUFFIXES (sizeof(histogram_suffixes) / sizeof(*histogram_suffixes))
 
@@ -293,7 +293,8 @@ struct metric_family *metric_family(struct metric_registry *registry, const stru
 		return registry->families[place];
 	if (found || clashes(registry, definition)) {
 		err_set(err, "", "the metric %s is there already, as a %s or with other labels or buckets",
-			definition->name, found ? type_names[registry->families[place]->type] : "histogram's part");
+			definition->name,
+			found ? metric_type_names[registry->families[place]->type] : "histogram's part");
 		return NULL;
 	}
 	struct metric_family *family = make_family(registry, definition);

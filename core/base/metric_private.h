@@ -41,6 +41,8 @@ struct metric_registry {
 	struct buf scratch;
 };
 
+extern const char *const metric_type_names[]; /* by enum metric_type, as on the page */
+
 /* The fewest digits, of 15 and 17, that read as the same number. */
 void metric_append_number(struct buf *out, double value);
 

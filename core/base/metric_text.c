@@ -40,9 +40,8 @@ void metric_append_number(struct buf *out, double value)
 
 static void append_head(struct buf *out, const struct metric_family *family)
 {
-	static const char *const types[] = {"counter", "gauge", "histogram"};
 	buf_append_format(out, "# HELP %s %s", family->name, family->help);
-	buf_append_format(out, "# TYPE %s %s\n", family->name, types[family->type]);
+	buf_append_format(out, "# TYPE %s %s\n", family->name, metric_type_names[family->type]);
 }
 
 /* All of a line but its number. bound: the bucket's, as text; NULL for none. */

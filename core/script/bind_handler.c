@@ -45,10 +45,9 @@ static struct registration *push_registration(lua_State *L)
 
 static bool has_function(lua_State *L)
 {
-	static const char *const names[] = {"add", "update", "delete"};
 	bool found = false;
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		lua_getfield(L, 2, names[i]);
+	for (int type = 0; type < 3; type++) {
+		lua_getfield(L, 2, bind_event_names[type]);
 		found |= !lua_isnil(L, -1);
 		lua_pop(L, 1);
 	}
