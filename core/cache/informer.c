@@ -175,11 +175,6 @@ struct store *informer_store(struct informer *informer)
 	return informer->feed->store;
 }
 
-const char *informer_api_version(const struct informer *informer)
-{
-	return informer->spec.api_version;
-}
-
 const char *informer_kind(const struct informer *informer)
 {
 	if (informer->feed->resource)

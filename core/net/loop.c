@@ -55,7 +55,6 @@ struct loop {
 	bool stopped;
 	loop_fn on_turn;
 	void *on_turn_data;
-	_Atomic double turned_at;
 	_Atomic double busy_since; /* 0 while it waits */
 
 	ev_async calls_async;
@@ -171,7 +170,6 @@ struct loop *loop_new(struct err *err)
 	heap_init(&loop->timers);
 	list_init(&loop->jobs);
 	init_calls(loop);
-	atomic_store(&loop->turned_at, clock_now());
 	return loop;
 }
 
@@ -278,7 +276,6 @@ static void run_round(struct loop *loop)
 		job->run(job->data);
 	}
 	run_deferred(loop);
-	atomic_store(&loop->turned_at, clock_now());
 }
 
 void loop_turn(struct loop *loop, double max_wait)
@@ -303,11 +300,6 @@ void loop_run(struct loop *loop)
 void loop_stop(struct loop *loop)
 {
 	loop->stopped = true;
-}
-
-double loop_turned_at(const struct loop *loop)
-{
-	return atomic_load(&loop->turned_at);
 }
 
 double loop_busy_since(const struct loop *loop)

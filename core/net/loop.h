@@ -25,8 +25,6 @@ void loop_stop(
 /* One turn: waits for at most max_wait seconds (0: not at all) and drains. For specs, and for waiting in place at
  * shutdown. Not reentrant. */
 void loop_turn(struct loop *loop, double max_wait);
-double
-loop_turned_at(const struct loop *loop); /* clock_now() when the last turn ended; the watchdog's measure. Any thread. */
 /* clock_now() when the present round of work began; 0 while the loop waits for events, so that idleness is no stall.
  * Any thread. */
 double loop_busy_since(const struct loop *loop);

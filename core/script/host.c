@@ -81,11 +81,6 @@ struct list *host_scripts(struct host *host)
 	return &host->scripts;
 }
 
-struct barrier *host_barrier(struct host *host)
-{
-	return host->barrier;
-}
-
 /* --- the end --- */
 
 static bool is_idle(const struct host *host)

@@ -45,7 +45,7 @@ describe("the loop", function()
 	end)
 
 	it("waits for a timer, or for as long as it may", function()
-		tells("waits", { "a", "at its time", "max_wait", "at once", "turned" })
+		tells("waits", { "a", "at its time", "max_wait", "at once" })
 	end)
 
 	it("frees at the end of the round, and what is left when it ends", function()
