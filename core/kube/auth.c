@@ -11,8 +11,8 @@
 ALLOC_TYPE(auth_type, "auth");
 
 #define FRESH_SECONDS 60
-#define RETRY_SECONDS                                                                                                  \
-	10 /* after files that could not be read, so that a broken mount is not looked at for each request */
+/* After files that could not be read, so that a broken mount is not looked at for each request. */
+#define RETRY_SECONDS 10
 
 /* The texts of one moment; all owned, NULL where not used. */
 struct material {
