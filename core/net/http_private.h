@@ -2,8 +2,8 @@
  *
  * http.c owns its life and calls the events; http_easy.c fills the easy handle; http_head.c reads the answer's head;
  * http_attempt.c knows what became of each attempt to send it; http_silence.c judges connections on which nothing
- * comes; http_tls.c holds the certificates. libcurl's callbacks live in http_easy.c, http_head.c and http_attempt.c, and
- * only record. */
+ * comes; http_tls.c holds the certificates. libcurl's callbacks live in http_easy.c, http_head.c and http_attempt.c,
+ * and only record. */
 #ifndef PERILUNE_NET_HTTP_PRIVATE_H
 #define PERILUNE_NET_HTTP_PRIVATE_H
 
