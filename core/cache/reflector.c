@@ -307,6 +307,36 @@ void reflector_recovered(struct reflector *reflector)
 	reflector->spoke = false;
 }
 
+/* A list or watch of one namespace that brings objects of others would fill the cache with what no relist takes out. */
+bool reflector_is_in_scope(const struct reflector *reflector, const struct json_meta *meta)
+{
+	const char *namespace = reflector->options.namespace;
+	return !namespace || json_string_equals(meta->namespace, namespace);
+}
+
+/* The first, the tenth, the hundredth … */
+static bool is_round(unsigned long count)
+{
+	while (count % 10 == 0)
+		count /= 10;
+	return count == 1;
+}
+
+void reflector_skip(struct reflector *reflector, const struct json_meta *meta)
+{
+	const struct resource *resource = reflector->options.resource;
+	reflector->watch.skipped++;
+	if (!is_round(++reflector->counts.skipped))
+		return;
+	char *kind = json_string_copy(meta->kind), *namespace = json_string_copy(meta->namespace);
+	log_warn(LOG_FIELDS({"namespace", reflector->options.namespace}),
+		 "%s/%s: skipped what is of another kind or namespace: kind %s, namespace %s (%lu so far)",
+		 resource->api_version, resource->kind, kind ? kind : "none", namespace ? namespace : "none",
+		 reflector->counts.skipped);
+	alloc_free(kind);
+	alloc_free(namespace);
+}
+
 struct object *reflector_object(struct reflector *reflector, struct json_slice item, const struct json_meta *meta,
 				struct err *err)
 {

@@ -40,7 +40,7 @@ const char *reflector_cause_name(enum reflector_cause cause); /* "expired" … *
 /* What has happened so far. */
 struct reflector_counts {
 	unsigned long lists, watches;             /* LISTs and watch-lists begun; WATCHes and watch-lists */
-	unsigned long bookmarks, skipped;         /* skipped: events of another kind */
+	unsigned long bookmarks, skipped;         /* skipped: of another kind or namespace */
 	unsigned long relists[REFLECTOR_CAUSES];  /* lists after the first, by why */
 	unsigned long restarts[REFLECTOR_CAUSES]; /* watches that went on where the one before had ended */
 	double last_event_at, last_bookmark_at;   /* clock_now() scale; 0 before the first */

@@ -93,6 +93,10 @@ static int on_item(void *data, struct json_slice item, struct err *err)
 	struct json_meta meta;
 	if (json_meta(item, &meta))
 		return err_set(err, "", "an item of the list has no metadata");
+	if (!reflector_is_in_scope(reflector, &meta)) {
+		reflector_skip(reflector, &meta);
+		return 0;
+	}
 	if (reflector_take_item(reflector, item, &meta, err))
 		return err_prefix(err, "item %zu of the list", reflector->list.count + 1);
 	return 0;
@@ -133,7 +137,8 @@ static enum move choose_move(const struct reflector *reflector, const struct err
 	const struct listing *list = &reflector->list;
 	if (err->code == 404)
 		return MOVE_ABSENT;
-	if (err->code == 410 && list->token && !strcmp(err->reason, "Expired"))
+	/* Some servers page whatever they are asked for. */
+	if (err->code == 410 && list->token && list->limit && !strcmp(err->reason, "Expired"))
 		return MOVE_LIST_WHOLE;
 	/* At "" there is nothing left to fall back to. */
 	if ((err->code == 410 || reflector_version_is_too_large(err, body)) && *list->asked)

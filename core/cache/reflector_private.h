@@ -49,7 +49,7 @@ struct watching {
 	double opened_at;
 	unsigned long events;  /* objects taken; bookmarks are none */
 	unsigned bookmarks;    /* those without annotation */
-	unsigned long skipped; /* events of another kind */
+	unsigned long skipped; /* events of another kind or namespace */
 	bool moved;            /* the resourceVersion has moved, or was confirmed */
 	bool refused;          /* by an ERROR event, or because what came can't be taken */
 	enum move move;        /* then, outside an initial state: what comes next */
@@ -102,6 +102,10 @@ void reflector_told_to_wait(struct reflector *reflector, const struct err *err, 
 void reflector_clear_error(struct reflector *reflector);
 /* The state has come, or goes on: the log hears of it if it had heard of trouble. */
 void reflector_recovered(struct reflector *reflector);
+/* Of the namespace that was asked for. What is not, or is of another kind, is skipped: counted, and logged now and
+ * then. */
+bool reflector_is_in_scope(const struct reflector *reflector, const struct json_meta *meta);
+void reflector_skip(struct reflector *reflector, const struct json_meta *meta);
 /* An item of a list or an event to the object that the cache keeps. NULL with err. */
 struct object *reflector_object(struct reflector *reflector, struct json_slice item, const struct json_meta *meta,
 				struct err *err);

@@ -42,28 +42,6 @@ static bool is_own_kind(const struct reflector *reflector, const struct json_met
 	       json_string_equals(meta->api_version, "meta.k8s.io/v1");
 }
 
-/* The first, the tenth, the hundredth … */
-static bool is_round(unsigned long count)
-{
-	while (count % 10 == 0)
-		count /= 10;
-	return count == 1;
-}
-
-static void skip(struct reflector *reflector, const struct json_meta *meta)
-{
-	const struct resource *resource = reflector->options.resource;
-	reflector->watch.skipped++;
-	if (!is_round(++reflector->counts.skipped))
-		return;
-	char *kind = json_string_copy(meta->kind), *api_version = json_string_copy(meta->api_version);
-	log_warn(LOG_FIELDS({"namespace", reflector->options.namespace}),
-		 "watch of %s/%s: skipped an event of another kind, %s/%s (%lu so far)", resource->api_version,
-		 resource->kind, api_version ? api_version : "?", kind ? kind : "?", reflector->counts.skipped);
-	alloc_free(kind);
-	alloc_free(api_version);
-}
-
 static void take_bookmark(struct reflector *reflector, const struct json_meta *meta)
 {
 	char *version = json_string_copy(meta->resource_version);
@@ -116,17 +94,18 @@ static int on_event(void *data, const struct frame_event *event, struct err *err
 		return refuse_type(event->type_text, err);
 	if (json_meta(event->object, &meta))
 		return err_set(err, "", "an event's object has no metadata");
-	if (!is_own_kind(reflector, &meta)) {
-		skip(reflector, &meta);
+	bool bookmark = event->type == FRAME_BOOKMARK; /* which has no namespace */
+	if (!is_own_kind(reflector, &meta) || (!bookmark && !reflector_is_in_scope(reflector, &meta))) {
+		reflector_skip(reflector, &meta);
 		return 0;
 	}
 	if (reflector->watch.initial)
 		return reflector_initial_event(reflector, event, &meta, err);
-	if (event->type == FRAME_BOOKMARK)
+	if (bookmark)
 		take_bookmark(reflector, &meta);
 	else if (take_object(reflector, event, &meta, err))
 		return -1;
-	reflector->watch.events += event->type != FRAME_BOOKMARK;
+	reflector->watch.events += !bookmark;
 	reflector->watch.moved = true;
 	return 0;
 }

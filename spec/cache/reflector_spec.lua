@@ -114,6 +114,15 @@ describe("an informer", function()
 			assert.same({ "add shop/b 6" }, told())
 		end)
 
+		it("waits where the server pages what was asked for whole, and lets its tokens expire", function()
+			follow { page_size = 1 }
+			for _, parameters in ipairs { { resourceVersion = "0", limit = "1" }, { resourceVersion = "0" }, { limit = "1" }, {} } do
+				server:list(parameters):items({ object("a", 5) }, { version = "10", continue = "t" })
+				server:list({ continue = "t", limit = parameters.limit }):status(410, "Expired", "the token expired")
+			end
+			expect_wait(1)
+		end)
+
 		it("in pages at no version when a page is gone", function()
 			follow { page_size = 1 }
 			server:list({ resourceVersion = "0", limit = "1" }):items({ object("a", 5) }, { version = "10", continue = "t" })
@@ -501,6 +510,23 @@ describe("an informer", function()
 			end)
 			assert.equal("yes", driver:ask("get", { id = "i", key = "shop/b" }).object.data.restored)
 		end)
+	end)
+
+	it("of one namespace takes nothing of another", function()
+		follow { namespaces = "shop" }
+		local path = "/api/v1/namespaces/shop/configmaps"
+		local strange = object("b", 6)
+		strange.metadata.namespace = nil
+		server:list(FIRST, path):items({ object("a", 5), strange, object("c", 7, { namespace = "other" }) }, { version = "10" })
+		local stream = server:watch("10", path)
+		stream:open()
+		stream:event("ADDED", "d", 11, { namespace = "other" })
+		stream:event("ADDED", "e", 12)
+		driver:event("add", "h", function(event)
+			return event.key == "shop/e"
+		end)
+		assert.same({ ["shop/a"] = "5", ["shop/e"] = "12" }, (driver:store "i"))
+		assert.equal(3, driver:ask("report", { id = "i" }).skipped)
 	end)
 
 	describe("of several namespaces", function()
