@@ -41,20 +41,21 @@ static int raise_err(lua_State *L, const char *what, const struct err *err)
 
 /* --- open and close --- */
 
-/* open{ manifests = path or paths } */
+/* open{ manifests = path or paths, quiet = boolean } */
 static int l_open(lua_State *L)
 {
-	static const char *const options[] = {"manifests", NULL};
+	static const char *const options[] = {"manifests", "quiet", NULL};
 	struct testing *testing = *(struct testing **)lua_touserdata(L, lua_upvalueindex(1));
 	size_t count;
 	struct err err;
 	bind_check_options(L, 1, "cluster", options);
 	const char *const *manifests = bind_strings_option(L, 1, "manifests", &count);
+	bool quiet = bind_bool_option(L, 1, "quiet", false);
 	struct handle *handle = lua_newuserdata(L, sizeof(*handle));
 	*handle = (struct handle){.testing = testing};
 	luaL_getmetatable(L, CLUSTER);
 	lua_setmetatable(L, -2);
-	if (testing_open(testing, manifests, &err))
+	if (testing_open(testing, manifests, quiet, &err))
 		return raise_err(L, "cluster", &err);
 	handle->generation = testing_generation(testing);
 	return 1;

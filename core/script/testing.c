@@ -280,7 +280,7 @@ static int start_sandbox(struct testing *testing, const char *const *manifests, 
 	return testing->sandbox ? 0 : -1;
 }
 
-int testing_open(struct testing *testing, const char *const *manifests, struct err *err)
+int testing_open(struct testing *testing, const char *const *manifests, bool quiet, struct err *err)
 {
 	clock_stop();
 	if (start_sandbox(testing, manifests, err)) {
@@ -288,7 +288,7 @@ int testing_open(struct testing *testing, const char *const *manifests, struct e
 		return -1;
 	}
 	buf_reset(&testing->logs);
-	log_tap(on_line, testing, LOG_ERROR);
+	log_tap(on_line, testing, quiet ? LOG_NOTHING : LOG_ERROR);
 	testing->open = true;
 	testing->generations++;
 	return 0;

@@ -227,7 +227,8 @@ function Cluster:close()
 	core.close(self.handle)
 end
 
---- Opens a cluster. options: manifests, a file or folder of YAML, or a list of them.
+--- Opens a cluster. options: manifests, a file or folder of YAML, or a list of them; quiet:
+-- errors of scripts are not on stderr, only in logs().
 function testing.cluster(options)
 	scope.check(core.misuse)
 	local cluster = { handle = core.open(options or {}) }

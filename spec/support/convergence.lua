@@ -213,7 +213,7 @@ end
 
 -- Plays these of the story's steps: nil, or what went wrong; and the play.
 local function play(story, steps, least)
-	local self = setmetatable({ story = story, cluster = testing.cluster(), faults = {}, now = 0, round = 0 }, Play)
+	local self = setmetatable({ story = story, cluster = testing.cluster { quiet = true }, faults = {}, now = 0, round = 0 }, Play)
 	local worked, problem = pcall(function()
 		self:perform(steps)
 		if least then

@@ -1,4 +1,5 @@
 -- A testing cluster: what specs do with it, and how long it lives.
+local cli = require "support.cli"
 local files = require "support.files"
 local k8s = require "perilune"
 local testing = require "perilune.testing"
@@ -245,6 +246,23 @@ describe("a testing cluster", function()
 					end
 				end)
 			end
+		end)
+
+		it("of a before_each that fails does not stand in the way of the next test", function()
+			local path = files.write(files.folder() .. "/once_spec.lua", [[
+				local begun = false
+				before_each(function()
+					require("perilune.testing").cluster()
+					local again = begun
+					begun = true
+					assert(again, "not yet")
+				end)
+				it("first", function() end)
+				it("second", function() end)
+			]])
+			local code, stdout = cli.run { "test", "-o", "plainTerminal", path }
+			assert.equal(1, code)
+			assert.matches("1 success / 0 failures / 1 error", stdout, 1, true)
 		end)
 
 		describe("by a describe", function()
