@@ -8,7 +8,8 @@ local testing = {}
 
 ---Opens an in-memory API server, and stops the clock of the process: only `cluster:advance` moves it. One is open at a
 ---time; one that is not closed is closed at the end of the test, describe or file that opened it.
----@param options? { manifests?: string | string[], quiet?: boolean } files or folders of YAML that it begins with; quiet: errors of scripts are in `logs()` alone, and not on stderr
+---@param options? { manifests?: string | string[], quiet?: boolean } manifests: files or folders of YAML that it begins with;
+--- quiet: errors of scripts are in logs() alone, not on stderr
 ---@return perilune.testing.cluster
 function testing.cluster(options) end
 
