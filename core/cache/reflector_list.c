@@ -203,7 +203,7 @@ static struct delta *make_replace(struct reflector *reflector)
 void reflector_replace(struct reflector *reflector, const char *version)
 {
 	struct delta *delta = make_replace(reflector);
-	reflector->lost = false;
+	reflector->lost = reflector->cut_off = false;
 	reflector->counts.last_event_at = clock_now();
 	strcpy(reflector->version, version);
 	reflector->events.on_delta(reflector->data, delta);

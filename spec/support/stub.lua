@@ -45,10 +45,13 @@ local function read_bytes(peer, length)
 	return taken
 end
 
---- One connection and the one request on it.
+--- One connection and the one request on it. A client that leaves before it has asked anything is passed over.
 function Server:accept(seconds)
-	local peer = self.tcp:accept(seconds or SECONDS)
-	local head = assert(peer:request(SECONDS), "the client has closed")
+	local peer, head
+	repeat
+		peer = self.tcp:accept(seconds or SECONDS)
+		head = peer:request(SECONDS)
+	until head
 	local request = parse(head)
 	request.peer = peer
 	request.body = read_bytes(peer, tonumber(request.headers["content-length"]) or 0)

@@ -48,8 +48,11 @@ for _, name in ipairs { "describe", "file" } do
 	HANDLERS[{ name, "end" }] = on_end
 end
 
---- busted: its core, just made.
+--- busted: a core, just made. The first is the runner's; a spec that requires busted makes others, which run nothing.
 function scope.watch(busted)
+	if current then
+		return
+	end
 	current = busted.context.get
 	for channel, handler in pairs(HANDLERS) do
 		busted.subscribe(channel, function()
@@ -72,7 +75,7 @@ end
 
 --- Before a cluster is opened: complains with misuse(message) where one is open.
 function scope.check(misuse)
-	-- A before_each that failed: its test has not begun, and so does not end.
+	-- After a before_each that failed no test ends.
 	local again = open and open.of_each and open.place == caller()
 	if open and (open.over or again) then
 		close()

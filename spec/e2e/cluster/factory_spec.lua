@@ -61,7 +61,7 @@ describe("a factory", function()
 		return counts
 	end
 
-	it("makes one list and one watch for each kind, however often it is started", function()
+	it("makes one watch, which begins with the state, for each kind, however often it is started", function()
 		start { script = [[
 			k8s.main(function()
 				local factory = k8s.factory { namespace = k8s.config.namespace, field_selector = "metadata.name!=kube-root-ca.crt" }
@@ -77,7 +77,7 @@ describe("a factory", function()
 			end)
 		]] }
 		assert.equal("synced\t1\t1\ttrue", run:line())
-		await_requests { ["list configmaps"] = 1, ["watch configmaps"] = 1, ["list secrets"] = 1, ["watch secrets"] = 1 }
+		await_requests { ["watch configmaps"] = 1, ["watch secrets"] = 1 }
 		assert.same({ ConfigMap = { 1, 1 }, Secret = { 1, 1 } }, counts_in_status())
 	end)
 
@@ -91,7 +91,7 @@ describe("a factory", function()
 		local seen = { run:line(), run:line() }
 		table.sort(seen)
 		assert.same({ "one\tfirst", "two\tfirst" }, seen)
-		await_requests { ["list configmaps"] = 1, ["watch configmaps"] = 1 }
+		await_requests { ["watch configmaps"] = 1 }
 		assert.same({ ConfigMap = { 1, 1 } }, counts_in_status())
 	end)
 
@@ -130,7 +130,7 @@ describe("a factory", function()
 		await_ended { ["watch secrets"] = 1 }
 		second.send { { "POST", "/api/v1/namespaces/" .. namespace .. "/configmaps", { metadata = { name = "later" } } } }
 		assert.equal("kept\tlater", run:line())
-		await_requests { ["list configmaps"] = 1, ["watch configmaps"] = 1, ["list secrets"] = 1, ["watch secrets"] = 1 }
+		await_requests { ["watch configmaps"] = 1, ["watch secrets"] = 1 }
 		assert.same({ ConfigMap = { 1, 1 } }, counts_in_status())
 
 		run:stop()

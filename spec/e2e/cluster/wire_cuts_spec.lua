@@ -103,7 +103,7 @@ describe("a connection that breaks off at any byte", function()
 		end
 		local report = driver:ask("report", { id = "i" })
 		assert(planned > ROUNDS / 2, ("only %d of %d cuts have struck, %s"):format(planned, ROUNDS, seed))
-		assert(report.lists > ROUNDS / 20, ("only %d lists, %s"):format(report.lists, seed))
+		assert(report.lists > 1, "no cut has led to another list, " .. seed)
 		driver:finish()
 		writer.finish()
 		wire:close()
