@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "kube/plugin.h"
+#include "kube/secret.h"
 
 ALLOC_TYPE(run_type, "plugin_run");
 
@@ -150,7 +151,7 @@ struct plugin_run *plugin_start(struct loop *loop, const struct plugin *plugin, 
 	run->child = child_start(loop, &options, on_child_done, run, err);
 	int cause = errno;
 	alloc_free(environment);
-	alloc_free(variable);
+	secret_free(variable);
 	if (run->child)
 		return run;
 	explain_start(plugin, cause, err);
