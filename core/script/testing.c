@@ -265,6 +265,7 @@ struct testing *testing_new(struct host *host)
 void testing_free(struct testing *testing)
 {
 	testing_close(testing);
+	testing_forget_move(testing);
 	sandbox_free(testing->sandbox);
 	buf_fini(&testing->answer);
 	buf_fini(&testing->logs);
@@ -305,9 +306,8 @@ void testing_close(struct testing *testing)
 	clock_go();
 	if (testing_is_moving(testing)) {
 		err_set(&testing->err, "", "the cluster was closed");
-		on_done(testing);
+		end_move(testing);
 	}
-	testing_forget_move(testing);
 }
 
 unsigned testing_generation(const struct testing *testing)

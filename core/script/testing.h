@@ -20,8 +20,8 @@ void testing_free(struct testing *testing);     /* closes it first */
 /* Begins a cluster; manifests: as sandbox_options has them. What is logged from then on is in testing_logs, and errors
  * are on stderr too, unless it is quiet. -1 with err. */
 int testing_open(struct testing *testing, const char *const *manifests, bool quiet, struct err *err);
-/* Ends all programs at once, as if they were killed, and lets time go on. Whoever waits in testing_move is told.
- * Harmless when it is closed. */
+/* Ends all programs at once, as if they were killed, and lets time go on. Whoever waits in testing_move is told
+ * later, from the loop. Harmless when it is closed. */
 void testing_close(struct testing *testing);
 unsigned testing_generation(const struct testing *testing); /* of the open cluster; 0: none is open */
 

@@ -23,6 +23,22 @@ maps:add_event_handler {
 ]]
 
 describe("a testing cluster", function()
+	it("may be closed by one coroutine while another moves its time, which then opens the next", function()
+		local first, closed = testing.cluster(), false
+		k8s.every(1, function()
+			if not closed then
+				closed = true
+				first:close()
+			end
+		end)
+		local ok, err = pcall(first.advance, first, 5)
+		assert.is_false(ok)
+		assert.matches("the cluster was closed", err)
+		local second = testing.cluster()
+		second:advance(5)
+		assert(second:create(map("a", {})))
+	end)
+
 	it("runs a script against objects of the spec", function()
 		local cluster = testing.cluster()
 		local seen = map "seen"
