@@ -52,9 +52,10 @@ static int run_host(struct program *program)
 	return code;
 }
 
-static void announce(const struct config *config)
+static void announce(const struct config *config, const struct options *options)
 {
-	log_info(LOG_FIELDS({"server", config->server}, {"config", config->source}, {"context", config->context}),
+	log_info(LOG_FIELDS({"server", config->server}, {"config", config->source}, {"context", config->context},
+			    {"dry_run", options->dry_run ? "true" : NULL}),
 		 "perilune " PERILUNE_VERSION);
 }
 
@@ -63,7 +64,7 @@ static int load_and_run(struct program *program)
 	struct pages *pages;
 	signals_end(program->loop, program->host);
 	signals_reload(program->loop);
-	announce(program->config);
+	announce(program->config, program->options);
 	int code = program_load(program);
 	if (code || (code = listen_at(program, &pages)))
 		return code;

@@ -24,6 +24,16 @@ describe("perilune run", function()
 		end
 	end)
 
+	it("says at the start that it is a dry run", function()
+		for _, case in ipairs { { "--dry-run", true }, { "--jit", false } } do
+			local child = start("--log-format", "json", case[1])
+			child:wait_for('"msg":"perilune ', 10)
+			child:kill "TERM"
+			assert.equal(0, (child:wait(10)))
+			assert.equal(case[2], child:stderr():match('[^\n]*"msg":"perilune [^\n]*'):find('"dry_run":"true"', 1, true) ~= nil)
+		end
+	end)
+
 	it("ends with the late caches and exit code 3", function()
 		local child = start("--sync-timeout", "300ms")
 		assert.equal(3, (child:wait(20)))
