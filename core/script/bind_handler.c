@@ -54,6 +54,21 @@ static bool has_function(lua_State *L)
 	return found;
 }
 
+/* A resync calls update alone, and it asks a filter again, which may make an add or a delete of it. */
+static void check_resync(lua_State *L)
+{
+	static const char *const takers[] = {"update", "filter", NULL};
+	bool taken = bind_number_option(L, 2, "resync", 0) == 0;
+	for (const char *const *name = takers; *name; name++) {
+		lua_pushstring(L, *name);
+		lua_rawget(L, 2);
+		taken |= !lua_isnil(L, -1);
+		lua_pop(L, 1);
+	}
+	if (!taken)
+		bind_misuse(L, "add_event_handler: resync calls update, which this handler lacks");
+}
+
 static struct hook *new_filter(lua_State *L)
 {
 	lua_pushliteral(L, "filter");
@@ -101,6 +116,7 @@ int bind_handler_add(lua_State *L)
 	};
 	if (!has_function(L))
 		return bind_misuse(L, "add_event_handler: add, update or delete is missing");
+	check_resync(L);
 	if (factory_is_shut_down(handle->factory->factory))
 		return bind_misuse(L, "add_event_handler: the factory has been shut down");
 	const char *const *fields = bind_strings_option(L, 2, "fields", &count);

@@ -135,7 +135,8 @@ function informer:add_index(indexes) end
 ---still does not.
 ---@field filter? fun(object: perilune.object): any
 ---@field fields? string|string[] decode these paths only, as for informer:list; also in `event.old` and for `filter`
----Each so many seconds (1 at least) update is called for each object of the cache. 0: never; nil: as the informer has it.
+---Each so many seconds (1 at least) update is called for each object of the cache. 0: never; nil: as the informer has it. It
+---needs update, or a filter, which is asked again.
 ---@field resync? number
 ---@field every_event? boolean each event by itself; otherwise those of one object merge while the handler is busy
 
@@ -321,6 +322,7 @@ function k8s.patch(reference, change, options) end
 function k8s.delete(reference, options) end
 
 ---The status subresource: whatever else the object or patch holds is left out.
+---@class perilune.status
 k8s.status = {}
 
 ---As k8s.update. Waits.

@@ -45,6 +45,8 @@ describe("misuse is told at the script's own line", function()
 			'\nk8s.informer { apiVersion = "v1", kind = "Pod" }:add_event_handler { add = print, update = 1 }' },
 		["of a handler's resync that is too short"] = { "add_event_handler: resync is at least 1 second, or 0 for none",
 			'\nk8s.informer { apiVersion = "v1", kind = "Pod" }:add_event_handler { add = print, resync = 0.5 }' },
+		["of a handler's resync without what it calls"] = { "add_event_handler: resync calls update, which this handler lacks",
+			'\nk8s.informer { apiVersion = "v1", kind = "Pod" }:add_event_handler { add = print, resync = 300 }' },
 		["of a filter that is no function"] = { "add_event_handler: filter must be a function, not a table",
 			'\nk8s.informer { apiVersion = "v1", kind = "Pod" }:add_event_handler { add = print, filter = {} }' },
 		["of a page of half an object"] = { "informer: page_size is a whole number of objects",
@@ -59,6 +61,14 @@ describe("misuse is told at the script's own line", function()
 			fails("script%.lua:2: " .. case[1], case[2])
 		end)
 	end
+
+	it("but a resync is of use to a filter too", function()
+		passes [[
+			k8s.informer { apiVersion = "v1", kind = "Pod", resync = 30 }:add_event_handler { add = print }
+			k8s.informer { apiVersion = "v1", kind = "Pod" }:add_event_handler { add = print, filter = print, resync = 30 }
+			k8s.informer { apiVersion = "v1", kind = "Pod" }:add_event_handler { add = print, resync = 0 }
+		]]
+	end)
 end)
 
 describe("a name with a NUL character", function()
