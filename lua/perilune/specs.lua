@@ -1,6 +1,7 @@
 -- specs: `perilune test`: busted's own runner as a k8s.main, so that specs may call the API and yield.
 --
--- require "perilune.specs"(arguments) registers it; the exit code is busted's: 0 when all passed, else 1.
+-- require "perilune.specs"(arguments) registers it; the exit code is busted's: 0 when all passed, else 1. It is 1 too where
+-- there was no test at all, to run or to list: a misspelt filter must not look like success.
 
 local k8s = require "perilune"
 local make_busted = require "busted.core"
@@ -8,9 +9,23 @@ local scope = require "perilune.testing.scope"
 
 local EXIT = {} -- thrown in place of os.exit, so that the host can end in order
 
+local tests = 0
+
+-- A subscriber would not do: `--list` keeps tests from those.
+local function count_tests(busted)
+	local publish = busted.publish
+	busted.publish = function(channel, ...)
+		if channel[1] == "test" and channel[2] == "start" then
+			tests = tests + 1
+		end
+		return publish(channel, ...)
+	end
+end
+
 package.loaded["busted.core"] = function()
 	local busted = make_busted()
 	scope.watch(busted)
+	count_tests(busted)
 	return busted
 end
 
@@ -32,6 +47,11 @@ return function(arguments, set_exit_code)
 			code = 1
 		end
 		io.stdout:flush()
-		set_exit_code(code or 0)
+		code = code or 0
+		if code == 0 and tests == 0 then
+			io.stderr:write "perilune test: no test ran: the files have none, or none that --filter, --tags and the like let through\n"
+			code = 1
+		end
+		set_exit_code(code)
 	end)
 end
