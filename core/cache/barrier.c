@@ -127,9 +127,15 @@ static bool has_progressed(struct guest *guest)
 	return more || guest->synced != synced;
 }
 
+/* One that was given up, as by its factory's shutdown, will never sync, and nobody reads it. */
+static bool is_settled(const struct guest *guest)
+{
+	return informer_has_synced(guest->informer) || informer_is_stopped(guest->informer);
+}
+
 static bool is_waited_for(const struct barrier *barrier, const struct guest *guest)
 {
-	if (informer_has_synced(guest->informer))
+	if (is_settled(guest))
 		return false;
 	bool hopeful = !guest->failed && clock_now() < barrier->progress_at + OPTIONAL_PATIENCE;
 	return !guest->optional || hopeful;
@@ -146,7 +152,7 @@ static size_t count_late(const struct barrier *barrier)
 static bool is_any_needed(const struct barrier *barrier)
 {
 	for (size_t i = 0; i < barrier->count; i++)
-		if (!barrier->guests[i]->optional && !informer_has_synced(barrier->guests[i]->informer))
+		if (!barrier->guests[i]->optional && !is_settled(barrier->guests[i]))
 			return true;
 	return false;
 }
@@ -274,6 +280,11 @@ static const char *label_cell(const struct informer_report *report)
 static const char *state_cell(const struct informer_report *report)
 {
 	return report->synced && !*report->message ? "synced" : report->state;
+}
+
+bool barrier_holds(const struct barrier *barrier, const struct informer *informer)
+{
+	return find_guest(barrier, informer) != NULL;
 }
 
 void barrier_report(const struct barrier *barrier, struct buf *out)

@@ -32,6 +32,7 @@ void barrier_free(struct barrier *barrier);  /* allowed before it is done: then 
 bool barrier_is_open(const struct barrier *barrier);
 
 /* A table for people of all its informers, one line each: label, state, objects, attempts, why. Appended to out. */
+bool barrier_holds(const struct barrier *barrier, const struct informer *informer); /* it was added */
 void barrier_report(const struct barrier *barrier, struct buf *out);
 /* One line naming the late ones and why: "v1/Secret: forbidden: … (missing: list, watch on secrets)". Appended; nothing
  * when open. */

@@ -160,6 +160,11 @@ bool informer_started(const struct informer *informer)
 	return informer->started;
 }
 
+bool informer_is_stopped(const struct informer *informer)
+{
+	return informer->stopped;
+}
+
 bool informer_leads(const struct informer *informer)
 {
 	return informer->feed->informers.next == &informer->node;

@@ -47,6 +47,7 @@ void informer_unneed(struct informer *informer);
 
 void informer_start(struct informer *informer); /* again: nothing */
 bool informer_started(const struct informer *informer);
+bool informer_is_stopped(const struct informer *informer);
 bool informer_has_synced(const struct informer *informer);  /* listed, and every item applied to the store */
 bool informer_leads(const struct informer *informer);       /* the first of those that share its watch */
 struct store *informer_store(struct informer *informer);    /* another one after a change, once the kind is looked up */

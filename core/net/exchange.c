@@ -68,6 +68,8 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
 {
 	(void)version;
 	struct request *request = *state;
+	if (((struct exchange *)data)->closing)
+		return MHD_NO;
 	if (!request) {
 		*state = exchange_request_new(data, connection, method, path);
 		return MHD_YES;
@@ -98,8 +100,10 @@ static void on_completed(void *data, struct MHD_Connection *connection, void **s
 	*state = NULL;
 	request->completed = true;
 	exchange_request_stop(request);
-	if (!exchange->closing)
-		post(exchange, &exchange->gone, request);
+	if (exchange->closing)
+		return;
+	post(exchange, &exchange->gone, request);
+	loop_post(exchange->loop, &exchange->resume);
 }
 
 /* libmicrohttpd would write to stderr, past the log. */
@@ -188,7 +192,7 @@ struct exchange *exchange_new(struct loop *loop, const struct exchange_options *
 	return exchange;
 }
 
-/* Nothing may be suspended when libmicrohttpd stops. */
+/* Nothing may be suspended when libmicrohttpd stops, nor become so while it lets go of what there is. */
 void exchange_free(struct exchange *exchange)
 {
 	if (!exchange)

@@ -17,6 +17,7 @@ ALLOC_TYPE(request_type, "exchange_request");
 #define LOOK_AGAIN 0.05 /* seconds; a TLS client says goodbye before it closes */
 #define SLOW_STEP 0.05  /* seconds between two pieces of a slow answer */
 #define NO_CUT SIZE_MAX
+#define ANY_TIMEOUT 60u
 
 /* --- sleeping and waking --- */
 
@@ -205,12 +206,20 @@ static void take_out(struct request *request, char *bytes, size_t count)
 	}
 }
 
+/* libmicrohttpd 0.9.75 lets go of a connection whose answer breaks off only when it looks at it once more, and then,
+ * while an older connection is idle, it never looks. Those with a time-out of their own it looks at each time. */
+static ssize_t break_off(const struct request *request)
+{
+	MHD_set_connection_option(request->connection, MHD_CONNECTION_OPTION_TIMEOUT, ANY_TIMEOUT);
+	return MHD_CONTENT_READER_END_WITH_ERROR;
+}
+
 static ssize_t on_read(void *data, uint64_t position, char *bytes, size_t size)
 {
 	(void)position;
 	struct request *request = data;
 	if (request->doomed)
-		return MHD_CONTENT_READER_END_WITH_ERROR;
+		return break_off(request);
 	if (request->silent)
 		return wait_for_more(request);
 	size_t count = min(min(request->out.length - request->taken, allowance(request)), size);
@@ -219,7 +228,7 @@ static ssize_t on_read(void *data, uint64_t position, char *bytes, size_t size)
 		return (ssize_t)count;
 	}
 	if (request->sent == request->cut_after)
-		return MHD_CONTENT_READER_END_WITH_ERROR;
+		return break_off(request);
 	if (request->ended && request->taken == request->out.length)
 		return MHD_CONTENT_READER_END_OF_STREAM;
 	return wait_for_more(request);

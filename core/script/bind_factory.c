@@ -126,13 +126,19 @@ static void push_report(lua_State *L, const struct informer *informer)
 	lua_setfield(L, -2, "message");
 }
 
+struct reports {
+	lua_State *L;
+	const struct barrier *barrier;
+};
+
+/* Those that were waited for; others may have been started meanwhile. */
 static void push_informer(void *data, struct informer *informer)
 {
-	lua_State *L = data;
-	if (!informer_started(informer))
+	const struct reports *reports = data;
+	if (!barrier_holds(reports->barrier, informer))
 		return;
-	push_report(L, informer);
-	lua_rawseti(L, -2, (int)lua_objlen(L, -2) + 1);
+	push_report(reports->L, informer);
+	lua_rawseti(reports->L, -2, (int)lua_objlen(reports->L, -2) + 1);
 }
 
 static void push_reason(lua_State *L, const struct barrier *barrier, bool ended)
@@ -158,8 +164,9 @@ static int push_result(lua_State *L, void *data)
 		lua_setfield(L, -2, "err");
 	}
 	lua_newtable(L);
+	struct reports reports = {L, wait->barrier};
 	if (!factory_is_shut_down(wait->factory->factory))
-		factory_each(wait->factory->factory, push_informer, L);
+		factory_each(wait->factory->factory, push_informer, &reports);
 	value_mark_array(L, -1);
 	lua_setfield(L, -2, "informers");
 	return 1;

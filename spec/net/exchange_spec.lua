@@ -1,6 +1,7 @@
 -- The HTTP server that answers under full control (core/net/exchange.h), with the curl program as its client.
 local files = require "support.files"
 local process = require "support.process"
+local tcp = require "support.tcp"
 
 local SECONDS = 20
 
@@ -117,6 +118,33 @@ describe("the exchange", function()
 			client:kill "KILL"
 			driver:wait_for("gone /gone", SECONDS)
 		end
+	end)
+
+	it("gives back the descriptors of streams that ended, also while another connection is idle", function()
+		local idle = tcp.connect(port)
+		idle:write "GET /idle HTTP/1.1\r\nHost: x\r\n\r\n"
+		driver:wait_for("request GET /idle [^\n]*\n", SECONDS)
+		order "answer 200 ok"
+		idle:read_until("ok", SECONDS)
+		local function descriptors()
+			return select(2, files.output_of({ "ls", ("/proc/%d/fd"):format(driver.pid) }):gsub("\n", ""))
+		end
+		local before = descriptors()
+		for i = 1, 10 do
+			local peer = tcp.connect(port)
+			peer:write(("GET /%d HTTP/1.1\r\nHost: x\r\n\r\n"):format(i))
+			driver:wait_for(("request GET /%d [^\n]*\n"):format(i), SECONDS)
+			order("open 200", "push x")
+			peer:read_until("x", SECONDS)
+			peer:close()
+			driver:wait_for(("gone /%d\n"):format(i), SECONDS)
+		end
+		local deadline = process.now() + SECONDS
+		repeat
+			local now = descriptors()
+			assert(process.now() < deadline, ("%d are open, and were %d"):format(now, before))
+		until now <= before
+		idle:close()
 	end)
 
 	it("cuts, inside a body and inside a stream", function()

@@ -299,6 +299,43 @@ describe("a testing cluster", function()
 		end)
 	end)
 
+	it("can be closed while requests are under way", function()
+		local path = script [[
+			local maps = k8s.informer { apiVersion = "v1", kind = "ConfigMap" }
+			local function touch(map) k8s.patch(map, { data = { at = tostring(map.data.at + 1) } }) end
+			maps:add_event_handler { add = touch, update = touch }
+		]]
+		for i = 1, 15 do
+			local cluster = testing.cluster()
+			assert(cluster:create(map("a", { at = "0" })))
+			cluster:load(path)
+			assert.error_matches(function() cluster:settle { timeout = i * 0.004 } end, "cluster:settle: after")
+			cluster:close()
+		end
+	end)
+
+	it("shows a factory that is given up before it has synced: nobody waits for it any more", function()
+		local cluster = testing.cluster()
+		cluster:load(script [[
+			k8s.main(function()
+				local factory = k8s.factory { namespace = "shop" }
+				factory:informer { apiVersion = "example.com/v1", kind = "Absent" }
+				factory:informer { apiVersion = "v1", kind = "Secret" }
+				local early = factory:wait_for_cache_sync()
+				k8s.log.info("early", { synced = tostring(early.synced), informers = #early.informers })
+				factory:start()
+				k8s.log.info("late", { synced = tostring(factory:wait_for_cache_sync { timeout = 5 }.synced) })
+				factory:shutdown()
+			end)
+			k8s.on_synced(function() k8s.log.info "open" end)
+		]])
+		cluster:advance(10)
+		local early = cluster:logs { msg = "early" }[1]
+		assert.same({ "true", "0" }, { early.synced, tostring(early.informers) })
+		assert.equal("false", cluster:logs({ msg = "late" })[1].synced)
+		assert.equal(1, #cluster:logs { msg = "open" })
+	end)
+
 	it("leaves no descriptor open", function()
 		local function descriptors()
 			collectgarbage()
