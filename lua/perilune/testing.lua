@@ -16,6 +16,7 @@ end
 
 local faults = require "perilune.sandbox.faults"
 local scope = require "perilune.testing.scope"
+local words = require "perilune.testing.words"
 
 local PATIENCE = 30 -- real seconds
 
@@ -176,20 +177,38 @@ end
 
 local REQUEST_FIELDS = { "method", "path", "verb", "kind", "resource", "namespace", "name", "subresource" }
 
+local function refuse(what, problem)
+	if problem then
+		core.misuse(("cluster:%s: %s"):format(what, problem))
+	end
+end
+
+-- What is wrong with the kind and the resource of a filter or a fault, or nil.
+local function unknown_kind(self, named)
+	if named.kind or named.resource then
+		return words.of_kinds(named, core.ask(self.handle, "kinds", k8s.object {}), core.nearest)
+	end
+end
+
 --- What programs asked of the server, in order: those with these fields.
 function Cluster:requests(filter)
 	check_self(self, "requests")
-	core.check_options(filter or {}, "cluster:requests", REQUEST_FIELDS)
-	return core.ask(self.handle, "requests", k8s.object(filter or {}))
+	filter = filter or {}
+	core.check_options(filter, "cluster:requests", REQUEST_FIELDS)
+	refuse("requests", words.of_requests(filter, core.nearest) or unknown_kind(self, filter))
+	return core.ask(self.handle, "requests", k8s.object(filter))
 end
 
 --- What was logged since the cluster was opened, as tables of what `--log-format json` writes: those with these fields.
 function Cluster:logs(filter)
 	check_self(self, "logs")
-	local found = {}
-	for _, line in ipairs(core.logs(self.handle)) do
+	filter = filter or {}
+	local lines, found = core.logs(self.handle), {}
+	refuse("logs", type(filter) ~= "table" and "takes a table, such as { level = \"warn\" }"
+		or words.of_log(filter, lines, core.nearest))
+	for _, line in ipairs(lines) do
 		local fits = true
-		for name, value in pairs(filter or {}) do
+		for name, value in pairs(filter) do
 			fits = fits and line[name] == value
 		end
 		found[#found + 1] = fits and line or nil
@@ -200,11 +219,8 @@ end
 --- Orders a fault for requests of programs. The result has `fired`, how often it has happened, and remove().
 function Cluster:fault(order)
 	check_self(self, "fault")
-	local problem = type(order) ~= "table" and "takes a table, such as { verb = \"watch\", action = \"expire\" }"
-		or faults.problem(order, core.nearest)
-	if problem then
-		core.misuse("cluster:fault: " .. problem)
-	end
+	refuse("fault", type(order) ~= "table" and "takes a table, such as { verb = \"watch\", action = \"expire\" }"
+		or faults.problem(order, core.nearest) or unknown_kind(self, order))
 	return setmetatable({ cluster = self, number = core.ask(self.handle, "fault", order) }, Fault)
 end
 

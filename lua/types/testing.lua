@@ -34,12 +34,14 @@ function cluster:settle(options) end
 ---@param options? { timeout?: number } real seconds between two times at which something is due (30)
 function cluster:advance(seconds, options) end
 
----What scripts asked of the server, in order: those requests with these fields.
+---What scripts asked of the server, in order: those requests with these fields. Raises where a verb, a kind or a resource is
+---none that there is.
 ---@param filter? perilune.testing.filter
 ---@return perilune.testing.request[]
 function cluster:requests(filter) end
 
----What was logged, in order: those lines with these fields. Only errors go to stderr as well.
+---What was logged, in order: those lines with these fields. Raises where level is none, and where no line has a field whose
+---name is nearly one of the log's own. Only errors go to stderr as well.
 ---@param filter? table<string, string> { level = "warn", script = "mirror" }
 ---@return table<string, string>[] each has time, level and msg, and its fields
 function cluster:logs(filter) end
@@ -128,13 +130,13 @@ function program:kill() end
 ---refuses watch-lists with that code, or without one does not know them
 ---@field action string
 ---@field verb? "get" | "list" | "watch" | "create" | "update" | "patch" | "delete" | "deletecollection"
----@field resource? string "pods"
+---@field resource? string "pods": one that the server has now
 ---@field namespace? string
 ---@field name? string
----@field page? integer of a list
+---@field page? integer of a list alone
 ---@field after? integer so many requests pass first; of a watch: so many of its events
 ---@field times? integer how often it happens at most (1)
----@field code? integer
+---@field code? integer status needs it
 ---@field reason? string
 ---@field message? string
 ---@field retry_after? integer

@@ -82,6 +82,28 @@ describe("a testing cluster", function()
 		assert.same({}, cluster:requests { verb = "create" })
 	end)
 
+	it("knows a custom kind by its definition, and from then on by what was asked for", function()
+		local cluster = testing.cluster()
+		local definition = assert(cluster:create {
+			apiVersion = "apiextensions.k8s.io/v1", kind = "CustomResourceDefinition", metadata = { name = "wombats.example.com" },
+			spec = {
+				group = "example.com", scope = "Namespaced", names = { kind = "Wombat", plural = "wombats" },
+				versions = { {
+					name = "v1", served = true, storage = true,
+					schema = { openAPIV3Schema = { type = "object", ["x-kubernetes-preserve-unknown-fields"] = true } },
+				} },
+			},
+		})
+		cluster:fault { resource = "wombats", verb = "create", action = "reset" }
+		cluster:load(script 'k8s.informer { apiVersion = "example.com/v1", kind = "Wombat" }')
+		cluster:settle()
+		local asked = #cluster:requests { kind = "Wombat" }
+		assert.is_true(asked > 0)
+		assert(cluster:delete(definition))
+		cluster:settle()
+		assert.is_true(#cluster:requests { resource = "wombats" } >= asked)
+	end)
+
 	it("gives a script its settings", function()
 		local cluster = testing.cluster()
 		assert(cluster:create(map "seen"))
@@ -103,6 +125,8 @@ describe("a testing cluster", function()
 		assert.same({ "hello", "bye" }, { lines[1].msg, lines[2].msg })
 		assert.equal("3", lines[1].size)
 		assert.same({ lines[2] }, cluster:logs { level = "warn" })
+		assert.same({ lines[1] }, cluster:logs { size = "3" })
+		assert.same({}, cluster:logs { pods = "3" })
 	end)
 
 	it("ends a program as a kill does, and runs it again", function()
@@ -210,6 +234,22 @@ describe("a testing cluster", function()
 				["cluster:advance takes seconds, from 0 on, not nil"] = function() cluster:advance() end,
 				["cluster:settle: unknown option 'timout', did you mean 'timeout'?"] = function() cluster:settle { timout = 1 } end,
 				["cluster:requests: unknown option 'verbs', did you mean 'verb'?"] = function() cluster:requests { verbs = "list" } end,
+				["cluster:requests: unknown verb 'pach', did you mean 'patch'?"] = function() cluster:requests { verb = "pach" } end,
+				["cluster:requests: unknown method 'patch', did you mean 'PATCH'?"] = function() cluster:requests { method = "patch" } end,
+				["cluster:requests: 'name' must be a string, not a number"] = function() cluster:requests { name = 1 } end,
+				["cluster:requests: unknown resource 'pod', did you mean 'pods'?"] = function() cluster:requests { resource = "pod" } end,
+				["cluster:requests: unknown kind 'ingresses', did you mean 'Ingress'?"] = function() cluster:requests { kind = "ingresses" } end,
+				["cluster:requests: unknown kind 'Wombat': a custom one is known once its definition is there"] =
+					function() cluster:requests { kind = "Wombat" } end,
+				["cluster:logs: no line has a field 'lvl', did you mean 'level'?"] = function() cluster:logs { lvl = "warn" } end,
+				["cluster:logs: no line has a field 'scrip', did you mean 'script'?"] = function() cluster:logs { scrip = "x" } end,
+				["cluster:logs: unknown level 'warning', did you mean 'warn'?"] = function() cluster:logs { level = "warning" } end,
+				["cluster:logs: 'size' must be a string, not a number"] = function() cluster:logs { size = 3 } end,
+				['cluster:logs: takes a table, such as { level = "warn" }'] = function() cluster:logs "warn" end,
+				["cluster:fault: action 'status' needs a code, such as code = 500"] = function() cluster:fault { action = "status" } end,
+				["cluster:fault: unknown resource 'Pod', did you mean 'pods'?"] = function() cluster:fault { resource = "Pod", action = "cut" } end,
+				['cluster:fault: only a list has pages, no watch: leave out page, or write verb = "list"'] =
+					function() cluster:fault { verb = "watch", page = 2, action = "expire" } end,
 				["cluster:load: unknown option 'settings'"] = function() cluster:load("x", { settings = {} }) end,
 				["cluster:load: no/such.lua: No such file or directory"] = function() cluster:load "no/such.lua" end,
 				["cluster:get: name is missing"] = function() cluster:get { apiVersion = "v1", kind = "Pod" } end,

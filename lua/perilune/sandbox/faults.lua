@@ -6,7 +6,7 @@
 -- them pass first; of a watch it is so many events of the stream, so 0 means its start. `times` is how often it happens
 -- at most (1). The result has `fired`, how often it has happened, and is given to faults:remove.
 --
--- Actions: status (code, reason, message, retry_after), unauthorized, conflict, expire (410; on lists also page = n),
+-- Actions: status (code, which it needs; reason, message, retry_after), unauthorized, conflict, expire (410; on lists also page = n),
 -- cut (bytes), reset, silence, slow (bytes_per_second), garbage, wrong_kind, duplicate, no_end_bookmark, restart,
 -- no_watch_list (code; of watches alone).
 local k8s = require "perilune"
@@ -178,9 +178,12 @@ local VERBS = {
 	get = true, list = true, watch = true, create = true, update = true, patch = true, delete = true, deletecollection = true,
 }
 
+faults.verbs = VERBS
+
 local LEAST = { after = 0, times = 1, page = 1, code = 400, retry_after = 0, bytes = 0, bytes_per_second = 1 }
 
-local function misspelt(word, known, nearest)
+--- "'lits', did you mean 'list'?"; known: a table whose keys are the names that there are.
+function faults.misspelt(word, known, nearest)
 	local names = tree.keys(known)
 	local meant = nearest and nearest(word, names)
 	return ("'%s'%s"):format(word, meant and (", did you mean '%s'?"):format(meant) or ": there are " .. table.concat(names, ", "))
@@ -190,7 +193,7 @@ end
 function faults.problem(order, nearest)
 	for name, value in pairs(order) do
 		if not KNOWN[name] then
-			return "unknown option " .. misspelt(tostring(name), KNOWN, nearest)
+			return "unknown option " .. faults.misspelt(tostring(name), KNOWN, nearest)
 		elseif type(value) ~= KNOWN[name] then
 			return ("option '%s' must be a %s, not a %s"):format(name, KNOWN[name], type(value))
 		elseif KNOWN[name] == "number" and not (value >= LEAST[name] and value < math.huge) then
@@ -198,11 +201,15 @@ function faults.problem(order, nearest)
 		end
 	end
 	if order.verb and not VERBS[order.verb] then
-		return "unknown verb " .. misspelt(order.verb, VERBS, nearest)
+		return "unknown verb " .. faults.misspelt(order.verb, VERBS, nearest)
 	elseif not order.action then
 		return "action is missing: there are " .. table.concat(tree.keys(ACTIONS), ", ")
 	elseif not ACTIONS[order.action] then
-		return "unknown action " .. misspelt(order.action, ACTIONS, nearest)
+		return "unknown action " .. faults.misspelt(order.action, ACTIONS, nearest)
+	elseif order.action == "status" and not order.code then
+		return "action 'status' needs a code, such as code = 500"
+	elseif order.page and order.verb and order.verb ~= "list" then
+		return ("only a list has pages, no %s: leave out page, or write verb = \"list\""):format(order.verb)
 	end
 end
 

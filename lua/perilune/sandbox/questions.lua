@@ -67,6 +67,18 @@ function questions.requests(server, filter)
 	return k8s.json.encode(found)
 end
 
+--- The names of what is served now, and of what was asked for since: rows of kind, resource and singular.
+function questions.kinds(server)
+	local rows = k8s.array {}
+	for _, resource in pairs(server.registry.by_name) do
+		rows[#rows + 1] = { kind = resource.kind, resource = resource.plural, singular = resource.singular }
+	end
+	for _, request in ipairs(server.requests) do
+		rows[#rows + 1] = { kind = request.kind, resource = request.resource }
+	end
+	return k8s.json.encode(rows)
+end
+
 -- --- faults ---
 
 --- Orders a fault; its number, for the others.
