@@ -231,10 +231,12 @@ static void on_unwait(void *data)
 static void on_announcement(void *data)
 {
 	struct barrier *barrier = data;
+	size_t count = count_late(barrier);
 	struct buf late;
 	buf_init(&late, 0);
 	barrier_late(barrier, &late);
-	log_warn(NULL, "waiting for %zu of %zu caches: %s", count_late(barrier), barrier->count, buf_text(&late));
+	if (count)
+		log_warn(NULL, "waiting for %zu of %zu caches: %s", count, barrier->count, buf_text(&late));
 	buf_fini(&late);
 	barrier->gap = fmin(barrier->gap * 2, LAST_GAP);
 	loop_timer_start(barrier->loop, &barrier->announcement, barrier->gap);

@@ -235,7 +235,7 @@ static enum reflector_cause cause_of(const struct err *err)
 		return REFLECTOR_EXPIRED;
 	if (err->code == 429)
 		return REFLECTOR_THROTTLED;
-	if (err->code)
+	if (err->code || !strcmp(err->reason, "Unauthorized")) /* without a code: an exec plugin failed */
 		return REFLECTOR_STATUS;
 	if (!strcmp(err->reason, "Timeout"))
 		return REFLECTOR_SILENT;

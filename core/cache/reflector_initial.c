@@ -135,7 +135,7 @@ static int take_bookmark(struct reflector *reflector, const struct json_meta *me
 	}
 	watch->refused = watch->skipped > 0;
 	if (watch->refused)
-		return err_set(err, "", "the initial state holds objects of another kind");
+		return err_set(err, "", "the initial state holds objects of another kind or namespace");
 	char *version = json_string_copy(meta->resource_version);
 	bool usable = version && *version && strlen(version) < VERSION_SIZE;
 	int result = usable ? finish(reflector, version)

@@ -6,6 +6,7 @@
 #include "cache/reflector_private.h"
 
 #define TIMEOUT 30.0
+#define LIMIT ((size_t)4 << 20) /* of one object; a larger answer says nothing either */
 
 static void judge(struct reflector *reflector, const struct err *err, struct json_slice body)
 {
@@ -44,7 +45,7 @@ void reflector_probe(struct reflector *reflector)
 	buf_append_text(&query, "limit=1");
 	request_query_add(&query, "resourceVersion", reflector->version);
 	struct request_options options = {
-	    .method = "GET", .path = buf_text(&path), .query = buf_text(&query), .timeout = TIMEOUT};
+	    .method = "GET", .path = buf_text(&path), .query = buf_text(&query), .timeout = TIMEOUT, .limit = LIMIT};
 	reflector_end_probe(reflector);
 	reflector->probe = request_start(reflector->options.cluster, &options, &events, reflector);
 	buf_fini(&path);

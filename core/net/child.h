@@ -15,7 +15,7 @@ struct child_options {
 	const char *const *argv;        /* ended by NULL; the first is a path, or is looked for in PATH */
 	const char *const *environment; /* "NAME=value", ended by NULL; the whole of it */
 	size_t output_limit;            /* most bytes of stdout */
-	size_t errors_limit;            /* so many bytes of the end of stderr are kept */
+	size_t errors_limit;            /* so many bytes of the end of stderr are kept; not 0 */
 	double timeout;                 /* seconds */
 };
 

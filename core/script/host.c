@@ -27,6 +27,8 @@ struct host {
 	struct barrier *barrier; /* from host_start on */
 	struct loop_timer grace;
 	struct loop_job settle;
+	struct loop_job drop;
+	struct barrier *dropped; /* by drop, or by host_free */
 	enum phase phase;
 	int exit_code;
 };
@@ -124,17 +126,21 @@ static void on_grace_over(void *data)
 	finish(host);
 }
 
-static void free_barrier(void *barrier)
+static void free_dropped(void *data)
 {
-	barrier_free(barrier);
+	struct host *host = data;
+	barrier_free(host->dropped);
+	host->dropped = NULL;
 }
 
 /* Nobody waits at the barrier any more, so it says no more who is late. This may run inside a call that it made. */
 static void drop_barrier(struct host *host)
 {
-	if (host->barrier)
-		loop_free_later(host->loop, free_barrier, host->barrier);
+	if (!host->barrier)
+		return;
+	host->dropped = host->barrier;
 	host->barrier = NULL;
+	loop_post(host->loop, &host->drop);
 }
 
 void host_stop(struct host *host)
@@ -214,6 +220,7 @@ struct host *host_new(struct loop *loop, const struct host_options *options, str
 	list_init(&host->scripts);
 	loop_timer_init(&host->grace, on_grace_over, host);
 	loop_job_init(&host->settle, on_settle, host);
+	loop_job_init(&host->drop, free_dropped, host);
 	return host;
 }
 
@@ -225,8 +232,9 @@ void host_free(struct host *host)
 	loop_timer_stop(host->loop, &host->grace);
 	while (!list_is_empty(&host->scripts))
 		script_free(LIST_ENTRY(host->scripts.next, struct script, node));
-	if (host->barrier)
-		barrier_free(host->barrier);
+	barrier_free(host->barrier);
+	loop_job_cancel(&host->drop);
+	free_dropped(host);
 	loop_job_cancel(&host->settle);
 	tally_free(host->tally);
 	census_free(host->census);
