@@ -56,22 +56,37 @@ static void begin_places(struct listing *list)
 		note_place(list, i);
 }
 
+static bool is_stale(const struct object *before, const struct object *arrived)
+{
+	bool comparable;
+	int order = object_version_compare(object_version(arrived), object_version(before), &comparable);
+	return comparable && order < 0 && !strcmp(object_uid(arrived), object_uid(before));
+}
+
+static void drop_last(struct listing *list)
+{
+	object_unref(list->objects[--list->count]);
+}
+
 /* Takes out what came before under the key of the last object; the newest state of an object stands where it came. */
 static void settle_last(struct listing *list, bool deleted)
 {
 	size_t last = list->count - 1, length;
 	const char *key = object_key(list->objects[last], &length);
-	size_t before = (size_t)strmap_remove(&list->places, key, length);
+	size_t before = (size_t)strmap_get(&list->places, key, length);
+	if (before && is_stale(list->objects[before - 1], list->objects[last])) {
+		drop_last(list);
+		return;
+	}
 	if (before) {
+		strmap_remove(&list->places, key, length);
 		object_unref(list->objects[before - 1]);
 		list->objects[before - 1] = NULL;
 	}
-	if (!deleted) {
+	if (deleted)
+		drop_last(list);
+	else
 		note_place(list, last);
-		return;
-	}
-	object_unref(list->objects[last]);
-	list->count--;
 }
 
 static int take_object(struct reflector *reflector, const struct frame_event *event, const struct json_meta *meta,

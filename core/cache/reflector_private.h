@@ -47,7 +47,7 @@ struct watching {
 	double initial_at; /* then: when the last object of it came, or the answer; clock_now's scale, as all here */
 	bool opened;       /* it was answered with success */
 	double opened_at;
-	unsigned long events;  /* objects taken; bookmarks are none */
+	unsigned long events;  /* objects taken that were news; bookmarks are none */
 	unsigned bookmarks;    /* those without annotation */
 	unsigned long skipped; /* events of another kind or namespace */
 	bool moved;            /* the resourceVersion has moved, or was confirmed */

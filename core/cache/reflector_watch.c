@@ -20,15 +20,17 @@ void reflector_end_watch(struct reflector *reflector)
 	reflector->watch = (struct watching){0};
 }
 
-/* A duplicate or late event must not take the watch back to where it began. */
-static void note_version(struct reflector *reflector, const char *version)
+/* A duplicate or late event must not take the watch back to where it began: true where it has moved on. */
+static bool note_version(struct reflector *reflector, const char *version)
 {
 	bool comparable;
 	if (!*version)
-		return;
+		return false;
 	int order = object_version_compare(version, reflector->version, &comparable);
-	if (!comparable || order > 0)
-		strcpy(reflector->version, version);
+	if (comparable && order <= 0)
+		return false;
+	strcpy(reflector->version, version);
+	return true;
 }
 
 static bool is_own_kind(const struct reflector *reflector, const struct json_meta *meta)
@@ -63,7 +65,7 @@ static int take_object(struct reflector *reflector, const struct frame_event *ev
 	struct delta *delta = delta_new(event->type == FRAME_DELETED ? DELTA_DELETE : DELTA_PUT);
 	delta->object = object;
 	reflector->counts.last_event_at = clock_now();
-	note_version(reflector, object_version(object));
+	reflector->watch.events += note_version(reflector, object_version(object));
 	reflector->events.on_delta(reflector->data, delta);
 	return reflector->ended ? -1 : 0;
 }
@@ -105,7 +107,6 @@ static int on_event(void *data, const struct frame_event *event, struct err *err
 		take_bookmark(reflector, &meta);
 	else if (take_object(reflector, event, &meta, err))
 		return -1;
-	reflector->watch.events += !bookmark;
 	reflector->watch.moved = true;
 	return 0;
 }

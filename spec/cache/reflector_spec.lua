@@ -310,6 +310,13 @@ describe("an informer", function()
 			server:list { resourceVersion = "21" }
 		end)
 
+		it("brings nothing new and ends at once lists again, after a wait", function()
+			local stream = settle("10")
+			stream:event("MODIFIED", "a", 4)
+			stream:finish()
+			expect_wait(1)
+		end)
+
 		it("ends without an event after a while watches again at once", function()
 			local stream = settle("10")
 			driver:advance(301)
