@@ -6,9 +6,16 @@
 
 #include "script/bind.h"
 #include "script/limit.h"
+#include "script/value.h"
 
 /* Of a larger scratch the memory is given back between entries. */
 #define KEPT_SCRATCH ((size_t)1 << 20)
+
+/* Bytes of JSON: a larger error object is only called a table. */
+#define SHOWN_OBJECT 512
+
+/* Before each place of a traceback. */
+#define ARROW " <- "
 
 struct frame {
 	call_fn fn;
@@ -99,12 +106,28 @@ static void append_traceback(lua_State *L, lua_State *thread, int level, struct 
 		const char *end = strchr(line, '\n');
 		size_t length = end ? (size_t)(end - line) : strlen(line);
 		if (is_place(line, length)) {
-			buf_append_text(out, " <- ");
+			buf_append_text(out, ARROW);
 			buf_append(out, line, length);
 		}
 		line = end;
 	}
 	lua_pop(L, 1);
+}
+
+/* Pushes a small table as JSON. Not an object of the API, which may be a Secret. */
+static bool push_object(lua_State *L)
+{
+	struct buf *json = &state_of(L)->scratch;
+	struct err err;
+	lua_pushliteral(L, "kind");
+	lua_rawget(L, -2);
+	bool of_api = !lua_isnil(L, -1);
+	lua_pop(L, 1);
+	buf_reset(json);
+	if (of_api || value_encode(L, lua_gettop(L), json, &err) || json->length > SHOWN_OBJECT)
+		return false;
+	lua_pushfstring(L, "error object %s", buf_text(json));
+	return true;
 }
 
 /* The value on top of L as text; a table goes through its __tostring, which may raise: we are inside the protected
@@ -119,7 +142,16 @@ static const char *error_text(lua_State *L, struct err *err)
 		return "error(nil)";
 	if (luaL_callmeta(L, -1, "__tostring") && lua_type(L, -1) == LUA_TSTRING)
 		return lua_tostring(L, -1);
+	if (lua_istable(L, -1) && push_object(L))
+		return lua_tostring(L, -1);
 	return lua_pushfstring(L, "(error object is a %s)", luaL_typename(L, -1));
+}
+
+/* "init.lua:3: " at the head of a traceback: how long it is, 0 when there is none. */
+static int place_length(const char *place)
+{
+	const char *in = strstr(place, ": in ");
+	return in ? (int)(in - place) + 2 : 0;
 }
 
 void call_error(lua_State *L, lua_State *thread, int status, struct err *err)
@@ -133,11 +165,13 @@ void call_error(lua_State *L, lua_State *thread, int status, struct err *err)
 	err_clear(&found);
 	if (thread != L)
 		lua_xmove(thread, L, 1); /* what may raise must not run on the coroutine's stack */
+	/* Of a text error() has put it there, unless told not to. */
+	bool says_place = lua_isstring(L, -1);
 	const char *text = error_text(L, &found);
 	buf_reset(&state->scratch);
-	buf_append_text(&state->scratch, text);
 	append_traceback(L, thread, thread == L ? 1 : 0, &state->scratch);
-	err_set(&found, found.reason, "%s", buf_text(&state->scratch));
+	const char *trace = buf_text(&state->scratch), *place = trace + (*trace ? strlen(ARROW) : 0);
+	err_set(&found, found.reason, "%.*s%s%s", says_place ? 0 : place_length(place), place, text, trace);
 	if (err)
 		*err = found;
 }

@@ -90,10 +90,16 @@ describe("a script that fails", function()
 	end)
 
 	it("may raise anything", function()
-		assert.matches("^error%(nil%)", run("error(nil)").err)
+		assert.matches("^chunk%.lua:1: error%(nil%)", run("error(nil)").err)
 		assert.matches("^42", run("error(42, 0)").err)
-		assert.matches("^%(error object is a table%)", run("error({})").err)
+		assert.matches('^chunk%.lua:1: error object {"a":%[1%]} <%- chunk%.lua:1: ', run("error({ a = { 1 } })").err)
 		assert.matches("worse", run("error(setmetatable({}, { __tostring = function() error('worse') end }))").err)
+	end)
+
+	it("may raise what is not shown: what is large, no JSON, or an object of the API", function()
+		for _, object in ipairs { "{ print }", "{ kind = 'Secret', data = { a = 'b' } }", "{ a = ('x'):rep(600) }" } do
+			assert.matches("^chunk%.lua:1: %(error object is a table%) <%-", run("error(" .. object .. ")").err)
+		end
 	end)
 
 	it("can't yield out of its handler", function()
