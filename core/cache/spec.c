@@ -76,12 +76,37 @@ static int check_label_selector(const char *text, struct err *err)
 	return text && !selector ? -1 : 0;
 }
 
+/* Whether each term, up to a comma, compares; an empty one counts for nothing. A backslash takes the next character's
+ * meaning. */
+static bool compares(const char *text)
+{
+	enum { EMPTY, LACKING, COMPARED } term = EMPTY;
+	for (const char *at = text; *at; at++) {
+		if (*at == ',') {
+			if (term == LACKING)
+				return false;
+			term = EMPTY;
+		} else if (*at == '=') {
+			term = COMPARED;
+		} else if (term == EMPTY) {
+			term = LACKING;
+		}
+		if (*at == '\\' && at[1])
+			at++;
+	}
+	return term != LACKING;
+}
+
 /* The server alone knows which fields there are, and how they compare. */
 static int check_field_selector(const char *text, struct err *err)
 {
 	for (const char *at = text ? text : ""; *at; at++)
 		if ((unsigned char)*at < ' ' || *at == 0x7F)
 			return err_set(err, "BadRequest", "a control character in the field selector");
+	if (text && !compares(text))
+		return err_set(err, "BadRequest",
+			       "the field selector \"%.100s\" compares nothing: write FIELD=VALUE or FIELD!=VALUE",
+			       text);
 	return 0;
 }
 

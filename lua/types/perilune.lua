@@ -68,7 +68,7 @@ local k8s = {}
 ---@field resource? string such as "pods"
 ---@field namespace? string|string[] a name or several; else the factory's (of the default one: `--namespace`); else all
 ---@field label_selector? string as for kubectl; the server sends no others. Else the factory's
----@field field_selector? string such as "status.phase!=Succeeded"; the same
+---@field field_selector? string such as "status.phase!=Succeeded", each term with an operator; the same
 ---@field metadata_only? boolean the cache holds metadata only; apiVersion and kind are still the real ones
 ---@field drop? string|string[] paths left out of the cache; {} is none. Else the factory's; else "metadata.managedFields"
 ---@field keep? string|string[] the opposite, not together with drop; what names the object (as in list's fields) always stays

@@ -127,6 +127,28 @@ static bool has_control(const char *text)
 	return false;
 }
 
+/* From the end on: each stretch between commas that no backslash stands before is empty or has such an equals sign. */
+static bool compares(const char *text)
+{
+	size_t left = strlen(text);
+	bool any = false, equals = false;
+	while (left--) {
+		size_t slashes = 0;
+		while (slashes < left && text[left - slashes - 1] == '\\')
+			slashes++;
+		bool plain = slashes % 2 == 0;
+		if (text[left] == ',' && plain) {
+			if (any && !equals)
+				return false;
+			any = equals = false;
+			continue;
+		}
+		any = true;
+		equals |= text[left] == '=' && plain;
+	}
+	return !any || equals;
+}
+
 static void check_spec(const char *label_selector, const char *field_selector, bool taken)
 {
 	struct informer_spec from = {
@@ -134,7 +156,7 @@ static void check_spec(const char *label_selector, const char *field_selector, b
 	struct spec spec;
 	struct err err;
 	bool valid = spec_init(&spec, &from, &err) == 0;
-	FUZZ_CHECK(valid == (taken && !has_control(field_selector)));
+	FUZZ_CHECK(valid == (taken && !has_control(field_selector) && compares(field_selector)));
 	if (!valid)
 		return;
 	FUZZ_CHECK(!strcmp(spec.label_selector ? spec.label_selector : "", label_selector));

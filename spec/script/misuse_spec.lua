@@ -47,6 +47,9 @@ describe("misuse is told at the script's own line", function()
 			'\nk8s.informer { apiVersion = "v1", kind = "Pod" }:add_event_handler { add = print, resync = 0.5 }' },
 		["of a handler's resync without what it calls"] = { "add_event_handler: resync calls update, which this handler lacks",
 			'\nk8s.informer { apiVersion = "v1", kind = "Pod" }:add_event_handler { add = print, resync = 300 }' },
+		["of a field selector that compares nothing"] = {
+			'informer: the field selector "metadata.name=a,spec.nodeName" compares nothing: write FIELD=VALUE or FIELD!=VALUE',
+			'\nk8s.informer { apiVersion = "v1", kind = "Pod", field_selector = "metadata.name=a,spec.nodeName" }' },
 		["of a filter that is no function"] = { "add_event_handler: filter must be a function, not a table",
 			'\nk8s.informer { apiVersion = "v1", kind = "Pod" }:add_event_handler { add = print, filter = {} }' },
 		["of a page of half an object"] = { "informer: page_size is a whole number of objects",
@@ -61,6 +64,12 @@ describe("misuse is told at the script's own line", function()
 			fails("script%.lua:2: " .. case[1], case[2])
 		end)
 	end
+
+	it("but a field selector may be empty, and compare with nothing or with a comma", function()
+		for _, selector in ipairs { "", "spec.nodeName!=", "a=b,", "a=b\\\\,c" } do
+			passes(('k8s.informer { apiVersion = "v1", kind = "Pod", field_selector = "%s" }'):format(selector))
+		end
+	end)
 
 	it("but a resync is of use to a filter too", function()
 		passes [[
