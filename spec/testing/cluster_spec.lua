@@ -377,6 +377,7 @@ describe("a testing cluster", function()
 	end)
 
 	it("leaves no descriptor open", function()
+		local CYCLES = 30
 		local function descriptors()
 			collectgarbage()
 			local pipe = io.popen "ls /proc/$PPID/fd"
@@ -386,7 +387,7 @@ describe("a testing cluster", function()
 		end
 		local path = script(NOTES)
 		local first, last
-		for _ = 1, 10 do
+		for _ = 1, CYCLES do
 			local cluster = testing.cluster()
 			cluster:load(path)
 			cluster:settle()
@@ -394,6 +395,7 @@ describe("a testing cluster", function()
 			first = first or last
 			cluster:close()
 		end
-		assert(last <= first, ("%d are open, and were %d"):format(last, first))
+		-- A connection more or less may be open at that moment; one for each cluster is a leak.
+		assert(last < first + CYCLES / 2, ("%d are open, and were %d"):format(last, first))
 	end)
 end)
