@@ -20,7 +20,7 @@ local function await(run, what, is_right)
 	local page
 	run.child:await(SECONDS, what, function()
 		page = metrics(run)
-		return is_right(page)
+		return is_right(page) or nil
 	end)
 	return page
 end
