@@ -3,7 +3,7 @@ local convergence = require "support.convergence"
 
 local SEEDS, GROUP = 200, 20
 
-describe("whatever writes and faults there are, caches and handlers come to be what the server has,", function()
+describe("whatever writes and faults there are, caches and handlers come to be what the server has, #slow", function()
 	local first, last = convergence.range(1, SEEDS)
 	for from = first, last, GROUP do
 		local to = math.min(from + GROUP - 1, last)
