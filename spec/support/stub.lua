@@ -11,7 +11,6 @@ local tcp = require "support.tcp"
 local stub = {}
 
 local SECONDS = 20
-local POLLIN = 1
 
 local Server, Request = {}, {}
 Server.__index, Request.__index = Server, Request
@@ -34,8 +33,7 @@ end
 local function read_bytes(peer, length)
 	local fd, room = peer.owner.fd, ffi.new "char[65536]"
 	while #peer.received < length do
-		local waiting = ffi.new("struct process_pollfd[1]", { { fd, POLLIN } })
-		assert(ffi.C.poll(waiting, 1, SECONDS * 1000) > 0, "the rest of a body did not come")
+		assert(tcp.is_ready(peer.owner, SECONDS), "the rest of a body did not come")
 		local got = tonumber(ffi.C.recv(fd, room, ffi.sizeof(room), 0))
 		assert(got > 0, "the client closed inside a body")
 		peer.received = peer.received .. ffi.string(room, got)

@@ -36,6 +36,7 @@ local C = ffi.C
 
 local AF_UNIX, AF_INET, SOCK_STREAM, SOCK_CLOEXEC = 1, 2, 1, 0x80000
 local SOL_SOCKET, SO_LINGER, MSG_NOSIGNAL, MSG_DONTWAIT, SHUT_WR = 1, 13, 0x4000, 0x40, 1
+local EINTR = 4
 local POLLIN = 1
 local ECONNRESET, ECONNREFUSED = 104, 111
 
@@ -50,10 +51,20 @@ local function own(fd)
 	end)
 end
 
+-- A signal, such as the timer's of a script's time limit, ends poll early.
 local function is_ready(owner, seconds)
 	local waiting = ffi.new("struct process_pollfd[1]", { { owner.fd, POLLIN } })
-	return C.poll(waiting, 1, math.ceil(seconds * 1000)) > 0
+	local deadline = process.now() + seconds
+	while true do
+		local count = C.poll(waiting, 1, math.max(0, math.ceil((deadline - process.now()) * 1000)))
+		if count >= 0 or ffi.errno() ~= EINTR then
+			return count > 0
+		end
+	end
 end
+
+--- Whether something can be read from a socket's owner within so many seconds.
+tcp.is_ready = is_ready
 
 local function await(owner, seconds, what)
 	if not is_ready(owner, seconds) then
