@@ -174,6 +174,12 @@ static void note_failure(struct reflector *reflector, const struct err *err, boo
 		add_missing_rule(reflector);
 }
 
+/* A watch-list is not, before its state has come. */
+static bool is_watching(const struct reflector *reflector)
+{
+	return reflector->watch.frame && !reflector->watch.initial;
+}
+
 static double choose_wait(struct reflector *reflector, enum move move, const struct err *err)
 {
 	if (move == MOVE_WATCH_LATER && err->retry_after >= 0) {
@@ -253,7 +259,7 @@ static void count_move(struct reflector *reflector, enum move move, const struct
 
 void reflector_move(struct reflector *reflector, enum move move, const struct err *err)
 {
-	bool watching = reflector->watch.frame && !reflector->watch.initial;
+	bool watching = is_watching(reflector);
 	char asked[VERSION_SIZE];
 	memcpy(asked, reflector->list.asked, sizeof(asked));
 	count_move(reflector, move, err);
@@ -288,7 +294,7 @@ void reflector_move(struct reflector *reflector, enum move move, const struct er
 void reflector_told_to_wait(struct reflector *reflector, const struct err *err, double seconds)
 {
 	backoff_told(&reflector->backoff, seconds);
-	note_failure(reflector, err, reflector->watch.frame && !reflector->watch.initial);
+	note_failure(reflector, err, is_watching(reflector));
 	reflector->state = REFLECTOR_WAITING;
 	reflector->next_try = clock_now() + seconds;
 	reflector_guard(reflector);

@@ -104,7 +104,6 @@ static int take_object(struct reflector *reflector, const struct frame_event *ev
 	reflector->watch.events++;
 	list->counted = list->count;
 	list->counted_bytes += event->object.length;
-	reflector_changed(reflector);
 	return 0;
 }
 

@@ -153,8 +153,14 @@ static void on_chunk(void *data, const char *bytes, size_t length)
 {
 	struct reflector *reflector = data;
 	struct err err;
-	if (frame_feed(reflector->watch.frame, bytes, length, &err) && !reflector->ended)
+	bool initial = reflector->watch.initial;
+	int result = frame_feed(reflector->watch.frame, bytes, length, &err);
+	if (reflector->ended)
+		return;
+	if (result)
 		refuse_stream(reflector, &err);
+	else if (initial)
+		reflector_changed(reflector);
 }
 
 static void on_wait(void *data, const struct err *err, double seconds)
