@@ -11,6 +11,7 @@ local sandbox = require "support.sandbox"
 local seed_random = require "support.seed"
 
 local SOAK_SECONDS = 600
+local LONGEST = 3 -- times as long where the faults come slowly
 local SHORT_SECONDS = 24
 local FAULT_SECONDS = 2
 local RARE_SECONDS = 130
@@ -231,9 +232,21 @@ local rare = {
 	{ "cut of the next at a byte", function(wire) wire:cut { scope = "next", after = math.random(6000) } wire:cut() end },
 }
 
+-- Gives them out in a random order, each once before any comes again.
+local function bag_of(all)
+	local left = {}
+	return function()
+		if #left == 0 then
+			left = { unpack(all) }
+		end
+		return unpack(table.remove(left, math.random(#left)))
+	end
+end
+
 -- A fault lasts two seconds, and the next one waits until something has come through again: one that strikes nothing is none.
 local function fault_source(wire, start)
-	local next_at, next_rare_at, undo, source = start, start + 10, nil, { struck = {} }
+	local next_at, next_rare_at, undo, source = start, start + 10, nil, { struck = {}, count = 0 }
+	local draw, draw_rare = bag_of(faults), bag_of(rare)
 	local healthy_at = 0 -- bytes that had come down when the last fault was undone
 	function source.stop()
 		if undo then
@@ -243,11 +256,12 @@ local function fault_source(wire, start)
 		undo = nil
 	end
 	local function strike(now)
-		local from = faults
+		local from = draw
 		if now >= next_rare_at then
-			from, next_rare_at = rare, now + RARE_SECONDS
+			from, next_rare_at = draw_rare, now + RARE_SECONDS
 		end
-		local name, fault, after = unpack(from[math.random(#from)])
+		local name, fault, after = from()
+		source.count = source.count + 1
 		fault(wire)
 		next_at, healthy_at, undo, source.struck[name] = now + FAULT_SECONDS, nil, after, (source.struck[name] or 0) + 1
 	end
@@ -337,7 +351,11 @@ local function run_churn(server, options)
 	local start, filled = process.now(), churn.done
 	local source, memory, sampled_at = fault_source(wire, start), {}, 0
 	local now = start
-	while now < start + options.seconds do
+	local function is_over()
+		local enough = source.count > #faults + #rare -- each kind has had its turn
+		return now >= start + options.seconds * (enough and 1 or LONGEST)
+	end
+	while not is_over() do
 		churn:go_on(now)
 		source.go_on(now)
 		if now >= sampled_at + 2 then
