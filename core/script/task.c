@@ -207,6 +207,11 @@ struct task *task_current(lua_State *L, const char *what)
 	return task;
 }
 
+const char *task_controller(const struct task *task)
+{
+	return task->options.controller;
+}
+
 int task_wait(lua_State *L, struct task *task, void (*on_cancel)(void *data), void *data)
 {
 	task->waiting = true;

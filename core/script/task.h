@@ -24,7 +24,9 @@ struct task_options {
 	/* Reads the coroutine's results, the top count values of L, protected, before on_end; may be NULL. A non-zero
 	 * return is a failure with err filled. */
 	int (*on_results)(lua_State *L, int count, void *data, struct err *err);
-	void *data; /* of all three */
+	void *data;             /* of all three */
+	const char *controller; /* the controller whose reconcile this is, borrowed for the task's life; NULL elsewhere
+				 */
 };
 
 /* NULL when it ended within the call (on_end has been called then); else the task, borrowed until on_end. */
@@ -33,6 +35,8 @@ struct task *task_start(struct state *state, const struct task_options *options)
 /* The task that runs now on L; raises a clear error, naming what, where the host can't wait (top level, transform,
  * table.sort …). */
 struct task *task_current(lua_State *L, const char *what);
+
+const char *task_controller(const struct task *task); /* as in its options */
 
 /* Marks the running task as waiting: return its value from the lua_CFunction. on_cancel ends the work that was started,
  * calls no Lua, and after it task_wake must not come. */
