@@ -170,6 +170,7 @@ describe("lua/types/perilune.lua", function()
 		known("core/script/bind_defaults.c", "perilune.factory_options", "bind_defaults_new")
 		known("core/script/bind_defaults.c", "perilune.kind_options", "check_kind")
 		known("core/script/bind_factory.c", "perilune.wait_options", "l_wait_for_cache_sync")
+		known("core/script/bind_time.c", "perilune.every_options", "l_every")
 	end)
 
 	-- Calls f and takes down what it lets core.check_options know.

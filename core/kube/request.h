@@ -23,6 +23,8 @@ struct request_options {
 	double timeout; /* seconds for all of it, 0 none; the caller's default is 60 for calls */
 	size_t limit;   /* most bytes of the answer when buffered; 0 is 64 MiB */
 	bool stream;    /* on_chunk gets the body of a 2xx answer */
+	bool leader;    /* begins only while cluster->elector, where there is one, is leading; else it fails with reason
+			   NotLeader */
 	bool list;      /* streamed, but a call by its kind: uses the calls' connections and counts against the cap */
 };
 

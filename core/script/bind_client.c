@@ -103,7 +103,8 @@ static void start_request(struct api_call *call, const struct resource *resource
 					  .content_type = call->content_type,
 					  .body = call->body.length ? call->body.data : NULL,
 					  .body_length = call->body.length,
-					  .timeout = call->timeout};
+					  .timeout = call->timeout,
+					  .leader = task_is_leader(call->task)};
 	call->request = request_start(call->cluster, &options, &events, call);
 	buf_fini(&path);
 }

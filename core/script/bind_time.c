@@ -61,28 +61,31 @@ static int l_now(lua_State *L)
 
 static int l_every(lua_State *L)
 {
-	static const char *const options[] = {NULL};
+	static const char *const known[] = {"leader", NULL};
 	double interval = luaL_checknumber(L, 1);
 	if (!(interval >= SHORTEST_INTERVAL && interval < 1e9))
 		return bind_misuse(L, "k8s.every takes seconds, %f at least", SHORTEST_INTERVAL);
-	if (!lua_isnoneornil(L, 3))
-		bind_check_options(L, 3, "k8s.every", options);
+	bool leader = false;
+	if (!lua_isnoneornil(L, 3)) {
+		bind_check_options(L, 3, "k8s.every", known);
+		leader = bind_bool_option(L, 3, "leader", false);
+	}
 	struct script *script = bind_registering(L);
-	script_add_call(script, &script->timers, bind_function(L, 2, "k8s.every"), interval);
+	script_add_call(script, &script->timers, bind_function(L, 2, "k8s.every"), interval, leader);
 	return 0;
 }
 
 static int l_on_synced(lua_State *L)
 {
 	struct script *script = bind_registering(L);
-	script_add_call(script, &script->on_synced, bind_function(L, 1, "k8s.on_synced"), 0);
+	script_add_call(script, &script->on_synced, bind_function(L, 1, "k8s.on_synced"), 0, false);
 	return 0;
 }
 
 static int l_on_shutdown(lua_State *L)
 {
 	struct script *script = bind_registering(L);
-	script_add_call(script, &script->on_shutdown, bind_function(L, 1, "k8s.on_shutdown"), 0);
+	script_add_call(script, &script->on_shutdown, bind_function(L, 1, "k8s.on_shutdown"), 0, false);
 	return 0;
 }
 
@@ -91,7 +94,7 @@ static int l_main(lua_State *L)
 	struct script *script = bind_registering(L);
 	if (script->started)
 		return bind_misuse(L, "k8s.main belongs at the top level of the script");
-	script_add_call(script, &script->mains, bind_function(L, 1, "k8s.main"), 0);
+	script_add_call(script, &script->mains, bind_function(L, 1, "k8s.main"), 0, false);
 	return 0;
 }
 

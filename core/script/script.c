@@ -371,13 +371,15 @@ void script_call_ended(struct script *script)
 }
 
 /* Runs a registered function as a task with no arguments; errors are logged with what. on_end may be NULL. */
-static void run_function(struct script *script, int reference, const char *what,
-			 void (*on_end)(void *data, const struct err *err), void *data)
+static void run_function(struct script_call *call, const char *what, void (*on_end)(void *data, const struct err *err),
+			 void *data)
 {
+	struct script *script = call->script;
 	struct run *run = alloc_zero(sizeof(*run));
-	*run = (struct run){script, reference, what, on_end, data};
+	*run = (struct run){script, call->reference, what, on_end, data};
 	script->tasks++;
-	struct task_options options = {.push = push_function, .on_end = on_run_end, .data = run};
+	struct task_options options = {
+	    .push = push_function, .on_end = on_run_end, .data = run, .leader = call->leader};
 	task_start(script->state, &options);
 }
 
@@ -393,20 +395,20 @@ static void on_every(void *data)
 {
 	struct script_call *call = data;
 	if (!call->script->ending)
-		run_function(call->script, call->reference, "k8s.every", on_every_end, call);
+		run_function(call, "k8s.every", on_every_end, call);
 }
 
 static void on_synced(void *data)
 {
 	struct script_call *call = data;
 	if (!call->script->ending)
-		run_function(call->script, call->reference, "k8s.on_synced", NULL, NULL);
+		run_function(call, "k8s.on_synced", NULL, NULL);
 }
 
 /* What is registered before the script is open, while it opens, or later, begins here; each once. */
 static void begin(struct script_call *call, const struct list *list)
 {
-	if (list == &call->script->timers)
+	if (list == &call->script->timers && (!call->leader || host_is_leader(call->script->host)))
 		loop_timer_start(call->script->loop, &call->timer, call->interval);
 	if (list == &call->script->on_synced)
 		loop_post(call->script->loop, &call->job);
@@ -418,13 +420,14 @@ static void begin_all(struct list *calls)
 		begin(LIST_ENTRY(node, struct script_call, node), calls);
 }
 
-void script_add_call(struct script *script, struct list *list, int reference, double interval)
+void script_add_call(struct script *script, struct list *list, int reference, double interval, bool leader)
 {
 	struct script_call *call = alloc_object(&call_type, sizeof(*call));
 	call->script = script;
 	script->registered++;
 	call->reference = reference;
 	call->interval = interval;
+	call->leader = leader;
 	loop_timer_init(&call->timer, on_every, call);
 	loop_job_init(&call->job, on_synced, call);
 	list_add_tail(list, &call->node);
@@ -448,8 +451,7 @@ void script_start(struct script *script, struct barrier *barrier)
 		log_warn(LOG_FIELDS({"script", script->name}),
 			 "the script registers nothing, so nothing of it will be called");
 	LIST_EACH (&script->mains, node)
-		run_function(script, LIST_ENTRY(node, struct script_call, node)->reference, "k8s.main", on_main_end,
-			     script);
+		run_function(LIST_ENTRY(node, struct script_call, node), "k8s.main", on_main_end, script);
 	LIST_EACH (&script->factories, factory_node) {
 		struct script_factory *factory = LIST_ENTRY(factory_node, struct script_factory, node);
 		script_factory_start(factory);
@@ -463,6 +465,17 @@ void script_opened(struct script *script)
 	begin_all(&script->on_synced); /* before the handlers get their first events */
 	begin_all(&script->timers);
 	script_open_ready(script);
+}
+
+void script_leading(struct script *script)
+{
+	if (script->ending || !script->open)
+		return;
+	LIST_EACH (&script->timers, node) {
+		struct script_call *call = LIST_ENTRY(node, struct script_call, node);
+		if (call->leader)
+			begin(call, &script->timers);
+	}
 }
 
 void script_open_ready(struct script *script)
@@ -484,8 +497,7 @@ void script_shutdown(struct script *script)
 	if (script->state->dead)
 		return;
 	LIST_EACH (&script->on_shutdown, node)
-		run_function(script, LIST_ENTRY(node, struct script_call, node)->reference, "k8s.on_shutdown", NULL,
-			     NULL);
+		run_function(LIST_ENTRY(node, struct script_call, node), "k8s.on_shutdown", NULL, NULL);
 }
 
 bool script_is_empty(const struct script *script)

@@ -26,6 +26,7 @@ struct script_call {
 	struct script *script;
 	int reference;   /* the function, in the registry */
 	double interval; /* every: seconds; 0 otherwise */
+	bool leader;     /* every: on the leader alone */
 	struct loop_timer timer;
 	struct loop_job job;
 };
@@ -77,14 +78,17 @@ struct informer *script_factory_informer(struct script_factory *factory, const s
 void script_factory_start(struct script_factory *factory);
 void script_factory_shutdown(struct script_factory *factory);
 
-/* Registers a call; takes the registry reference. list is one of the script's four. */
-void script_add_call(struct script *script, struct list *list, int reference, double interval);
+/* Registers a call; takes the registry reference. list is one of the script's four; leader: of timers. */
+void script_add_call(struct script *script, struct list *list, int reference, double interval, bool leader);
 
 /* The steps of the host. */
 /* Runs the mains, starts the factories, adds their informers. */
 void script_start(struct script *script, struct barrier *barrier);
-void script_opened(struct script *script);         /* opens the listeners, runs on_synced, starts the timers */
-void script_open_ready(struct script *script);     /* opens registrations whose factory has synced */
+void script_opened(struct script *script);     /* opens the listeners, runs on_synced, starts the timers */
+void script_open_ready(struct script *script); /* opens registrations whose factory has synced */
+/* The host has become the leader: what is marked so begins. Only once the script is open, at most once, and never
+ * without leader election: what finds host_is_leader when it would begin need not wait for this. */
+void script_leading(struct script *script);
 void script_shutdown(struct script *script);       /* runs on_shutdown; no new events */
 bool script_is_empty(const struct script *script); /* it registered nothing, so nothing will be called */
 bool script_is_idle(const struct script *script);  /* no call under way */

@@ -212,6 +212,11 @@ const char *task_controller(const struct task *task)
 	return task->options.controller;
 }
 
+bool task_is_leader(const struct task *task)
+{
+	return task->options.leader;
+}
+
 int task_wait(lua_State *L, struct task *task, void (*on_cancel)(void *data), void *data)
 {
 	task->waiting = true;

@@ -27,6 +27,7 @@ struct task_options {
 	void *data;             /* of all three */
 	const char *controller; /* the controller whose reconcile this is, borrowed for the task's life; NULL elsewhere
 				 */
+	bool leader;            /* its API calls begin only while this host is the leader */
 };
 
 /* NULL when it ended within the call (on_end has been called then); else the task, borrowed until on_end. */
@@ -37,6 +38,7 @@ struct task *task_start(struct state *state, const struct task_options *options)
 struct task *task_current(lua_State *L, const char *what);
 
 const char *task_controller(const struct task *task); /* as in its options */
+bool task_is_leader(const struct task *task);         /* the same */
 
 /* Marks the running task as waiting: return its value from the lua_CFunction. on_cancel ends the work that was started,
  * calls no Lua, and after it task_wake must not come. */

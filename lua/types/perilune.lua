@@ -246,10 +246,14 @@ function k8s.main(f) end
 ---@param f fun()
 function k8s.on_synced(f) end
 
+---@class perilune.every_options
+---@field leader? boolean on the leader alone, with `--leader-elect`; its API calls fail (reason NotLeader) once the lease is lost
+
 ---Calls f after the barrier, again and again: the seconds count from the end of one call to the next.
 ---@param seconds number 0.001 at least
 ---@param f fun()
-function k8s.every(seconds, f) end
+---@param options? perilune.every_options
+function k8s.every(seconds, f, options) end
 
 ---Calls f when the program stops. It has until the end of `--grace-period`.
 ---@param f fun()
