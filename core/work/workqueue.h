@@ -19,13 +19,13 @@ struct workqueue;
 struct work_item; /* of one key */
 
 struct workqueue_options {
-	const char *name;       /* for its metrics; copied */
-	double base, max;       /* seconds: the delay after a key's first failure, doubled with each one, and its limit */
-	double qps;             /* a bucket over the delays of all keys; 0: none */
-	unsigned burst;         /* of the bucket, 1 at least */
+	const char *name; /* in its metrics; copied */
+	double base, max; /* seconds: the delay after a key's first failure, doubled with each one, and its limit */
+	double qps;       /* a bucket over the delays of all keys; 0: none */
+	unsigned burst;   /* of the bucket, 1 at least */
 	struct metric_registry *metrics; /* outlives the queue */
-	/* Something can be taken, which could not be before. Called from the loop, posted; not again until workqueue_get
-	 * has found nothing. */
+	/* Something can be taken, which could not be before. Called from the loop, posted; not again until
+	 * workqueue_get has found nothing. */
 	void (*on_ready)(void *data);
 	void *data;
 };
@@ -35,8 +35,8 @@ void workqueue_free(struct workqueue *queue); /* its items too; none may be with
 
 /* The key is to be worked on. A waiting key of low priority that is added with a high one becomes high. */
 void workqueue_add(struct workqueue *queue, const char *key, size_t length, enum work_priority priority);
-/* The same after so many seconds; nothing when it waits to be taken now already. While it is worked on the time runs,
- * and the key waits like any other afterwards. */
+/* The same after so many seconds; nothing when it was added to be taken now already. While it is worked on the time
+ * runs, and the key waits like any other afterwards. */
 void workqueue_add_after(struct workqueue *queue, const char *key, size_t length, enum work_priority priority,
 			 double seconds);
 
@@ -60,7 +60,8 @@ void workqueue_shutdown(struct workqueue *queue);
 size_t workqueue_depth(const struct workqueue *queue);   /* that can be taken now */
 size_t workqueue_delayed(const struct workqueue *queue); /* that wait for a time */
 size_t workqueue_running(const struct workqueue *queue); /* that are with workers */
-double workqueue_age(const struct workqueue *queue);     /* seconds that the oldest that can be taken has waited; 0 */
+/* Seconds that the first in line has waited, the longer of both priorities; 0 when there is none. */
+double workqueue_age(const struct workqueue *queue);
 
 void workqueue_check(const struct workqueue *queue); /* asserts the invariants, in debug builds */
 
