@@ -128,7 +128,7 @@ describe("lua/types/perilune.lua", function()
 				checked = checked + 1
 			end
 		end
-		assert.equal(4, checked)
+		assert.equal(6, checked)
 	end)
 
 	it("has each type's methods", function()
@@ -156,7 +156,9 @@ describe("lua/types/perilune.lua", function()
 			end
 		end
 		check(module, "perilune")
-		check(below(module.status), "perilune.status")
+		for _, part in ipairs { "conditions", "predicate", "status" } do
+			check(below(module[part]), "perilune." .. part)
+		end
 	end)
 
 	local function known(path, name, call)
@@ -232,7 +234,7 @@ describe("lua/types/perilune.lua", function()
 		local documented = {}
 		for line in text:gmatch "[^\n]+" do
 			local parameters = line:match "^function [%w_.:]+(%b()) end$"
-			documented[#documented + 1] = line:match "^%-%-%-@param ([%w_]+)"
+			documented[#documented + 1] = line:match "^%-%-%-@param ([%w_.]+)"
 			if parameters then
 				assert.equal(parameters, "(" .. table.concat(documented, ", ") .. ")", line)
 				documented = {}
@@ -241,7 +243,7 @@ describe("lua/types/perilune.lua", function()
 	end)
 
 	it("has tags that editors know, and names only classes that it has", function()
-		local tags = { class = true, field = true, meta = true, overload = true, param = true, ["return"] = true }
+		local tags = { class = true, field = true, meta = true, operator = true, overload = true, param = true, ["return"] = true }
 		for line in text:gmatch "[^\n]+" do
 			local tag = line:match "^%-%-%-%s*@(%l+)"
 			assert.truthy(not tag or tags[tag], line)

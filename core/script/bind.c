@@ -361,8 +361,12 @@ static void close_table(lua_State *L, const char *what)
 
 static void close_parts(lua_State *L)
 {
-	static const char *const parts[][2] = {
-	    {"log", "k8s.log"}, {"json", "k8s.json"}, {"yaml", "k8s.yaml"}, {"status", "k8s.status"}};
+	static const char *const parts[][2] = {{"log", "k8s.log"},
+					       {"json", "k8s.json"},
+					       {"yaml", "k8s.yaml"},
+					       {"status", "k8s.status"},
+					       {"conditions", "k8s.conditions"},
+					       {"predicate", "k8s.predicate"}};
 	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
 		lua_getfield(L, -1, parts[i][0]);
 		close_table(L, parts[i][1]);
@@ -386,9 +390,9 @@ static void push_config(lua_State *L)
 
 void bind_open(lua_State *L)
 {
-	static void (*const parts[])(lua_State *) = {bind_json_open,   bind_log_open,      bind_time_open,
-						     bind_client_open, bind_informer_open, bind_factory_open,
-						     bind_event_open};
+	static void (*const parts[])(lua_State *) = {bind_json_open,    bind_log_open,     bind_time_open,
+						     bind_client_open,  bind_helpers_open, bind_informer_open,
+						     bind_factory_open, bind_event_open};
 	value_open(L);
 	open_err(L);
 	lua_newtable(L);

@@ -18,6 +18,7 @@ void bind_log_open(lua_State *L);
 void bind_json_open(lua_State *L);
 void bind_time_open(lua_State *L);
 void bind_client_open(lua_State *L);
+void bind_helpers_open(lua_State *L);
 void bind_informer_open(lua_State *L);
 void bind_factory_open(lua_State *L);
 /* Each wait_for_cache_sync under way, of factory or of all (NULL), returns with what there is. */

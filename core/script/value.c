@@ -18,7 +18,7 @@
 #define MOST_ENCODED ((size_t)64 << 20)
 
 /* Registry keys by address. */
-static char array_key, object_key, ffi_key, int64_key, uint64_key, istype_key;
+static char array_key, object_key, text_key, ffi_key, int64_key, uint64_key, istype_key;
 
 static void push_registry(lua_State *L, void *key)
 {
@@ -81,6 +81,12 @@ void value_mark_object(lua_State *L, int index)
 		index = lua_gettop(L) + index + 1;
 	push_registry(L, &object_key);
 	lua_setmetatable(L, index);
+}
+
+void value_write_as_text(lua_State *L, int index)
+{
+	lua_pushvalue(L, index);
+	pop_to_registry(L, &text_key);
 }
 
 /* --- JSON to Lua --- */
@@ -369,8 +375,19 @@ static int encode_object(lua_State *L, int index, const struct place *place, str
 	return appended(place, err, buf_append_char(out, '}'));
 }
 
+static int encode_text(lua_State *L, int index, const struct place *place, struct buf *out, struct err *err)
+{
+	luaL_checkstack(L, 8, "JSON nests too deep");
+	luaL_callmeta(L, index, "__tostring");
+	int result = encode_string(L, lua_gettop(L), place, out, err);
+	lua_pop(L, 1);
+	return result;
+}
+
 static int encode_table(lua_State *L, int index, const struct place *place, struct buf *out, struct err *err)
 {
+	if (has_metatable(L, index, &text_key))
+		return encode_text(L, index, place, out, err);
 	if (place->depth >= VALUE_DEPTH)
 		return refuse(place, err, "nested deeper than 512, or a table that contains itself");
 	if (limit_is_over()) /* tables that share tables are exponential when written out */

@@ -30,4 +30,8 @@ int value_encode(lua_State *L, int index, struct buf *out, struct err *err);
 void value_mark_array(lua_State *L, int index);
 void value_mark_object(lua_State *L, int index);
 
+/* Tables with the metatable at index are written as the text that its __tostring gives, which never fails. One
+ * metatable a state. Inside call_plain. */
+void value_write_as_text(lua_State *L, int index);
+
 #endif

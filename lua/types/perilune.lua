@@ -342,6 +342,96 @@ function k8s.status.update(object, options) end
 ---@return perilune.object object, perilune.err? err
 function k8s.status.patch(reference, change, options) end
 
+-- Objects, without a server.
+
+---What lies at the path; the default where that is absent or null, or where something on the way there is, or is no table. Nothing is
+---copied. [*] is in no path here. Raises for a malformed path.
+---@param object any
+---@param path string
+---@param default? any
+---@return any value
+function k8s.path(object, path, default) end
+
+---Whether two values mean the same as JSON, however deep. null equals null alone: an absent member and one that is null differ, and
+---so do [] and {}. An int64_t equals the same number, quantities equal the same amount. Raises for tables that contain themselves.
+---@param a any
+---@param b any
+---@return boolean equal
+function k8s.equal(a, b) end
+
+---An amount as Kubernetes writes it: exact, compared with ==, <, <= and the like, added and subtracted among its kind, multiplied by
+---numbers. tostring is Kubernetes's canonical form: the largest suffix that leaves a whole number, binary ones of 1024 and more
+---staying binary; a result has the format of the left one. What is finer than a nano is rounded away from zero. In objects that are
+---written it stands as that text. Misuse in arithmetic, and a result beyond 10^36, raise.
+---@class perilune.quantity
+---@operator add(perilune.quantity): perilune.quantity
+---@operator sub(perilune.quantity): perilune.quantity
+---@operator mul(number): perilune.quantity
+local quantity = {}
+
+---@return number number the nearest double: 1.5 for "1500m"
+function quantity:number() end
+
+---Reads "1.5Gi", "100m", "1e3", a number or an int64_t; a quantity is returned as it is. What is none gives nil and an err with
+---reason Invalid.
+---@param value any
+---@return perilune.quantity quantity, perilune.err? err
+function k8s.quantity(value) end
+
+---One of status.conditions. What else it holds is kept.
+---@class perilune.condition
+---@field type string "Ready"
+---@field status "True"|"False"|"Unknown"
+---@field reason? string one word, "AsExpected"
+---@field message? string "" unless given
+---@field observedGeneration? integer metadata.generation unless given
+---@field lastTransitionTime? string "2006-01-02T15:04:05Z": now, unless given, where the status changes
+---@field [string] any
+
+---status.conditions of an object that the script has in hand; nothing is sent.
+---@class perilune.conditions
+k8s.conditions = {}
+
+---Puts a copy of the condition into the list, in the place of the one with its type, else at the end. Whether anything changed.
+---@param object table
+---@param condition perilune.condition
+---@return boolean changed
+function k8s.conditions.set(object, condition) end
+
+---@param object table
+---@param kind string its type
+---@return perilune.condition? condition the one in the object
+function k8s.conditions.get(object, kind) end
+
+---@param object table
+---@param kind string its type
+---@return boolean is_true whether there is one and its status is "True"
+function k8s.conditions.is_true(object, kind) end
+
+---Which events of a source count. Called with an object and its event, it says whether that does. Adds, deletes, an update to another
+---uid and one that sets deletionTimestamp always do.
+---@class perilune.one_predicate
+---@field fields? string|string[] paths that test looks at; nil: any
+---@field test fun(object: perilune.object, event: perilune.event): boolean
+
+---@class perilune.predicate
+---@field generation_changed perilune.one_predicate the spec changed, for most kinds; passes where the kind has no generation
+---@field label_changed perilune.one_predicate
+---@field annotation_changed perilune.one_predicate
+k8s.predicate = {}
+
+---Combinations of predicates and of plain functions with the same arguments. Where generation_changed has nothing to go by, the
+---others decide.
+---@param ... perilune.one_predicate|fun(object: perilune.object, event: perilune.event): any
+---@return perilune.one_predicate
+function k8s.predicate.all(...) end
+---@param ... perilune.one_predicate|fun(object: perilune.object, event: perilune.event): any
+---@return perilune.one_predicate
+function k8s.predicate.any(...) end
+---@param ... perilune.one_predicate|fun(object: perilune.object, event: perilune.event): any
+---@return perilune.one_predicate
+function k8s.predicate.none(...) end
+
 ---A line each in the program's log, with the script's name. At most 16 fields, their names not time, level, msg or script; values
 ---are written with tostring.
 ---@class perilune.log

@@ -1,0 +1,120 @@
+-- k8s.predicate: which events of a source count.
+local k8s = require "perilune"
+local predicate = k8s.predicate
+
+local function object(metadata)
+	metadata.uid = metadata.uid or "u"
+	return { apiVersion = "example.com/v1", kind = "Thing", metadata = metadata }
+end
+
+-- Whether an update from these metadata to those passes.
+local function passes(p, old, new)
+	return p(object(new), { type = "update", old = object(old) })
+end
+
+local function never() return false end
+local function always() return true end
+
+local every = {
+	predicate.generation_changed, predicate.label_changed, predicate.annotation_changed, predicate.all(never), predicate.any(never),
+	predicate.none(always), predicate.all(predicate.generation_changed, predicate.none(predicate.label_changed)),
+}
+
+local function misused(f, pattern)
+	local ok, err = pcall(f)
+	assert.is_false(ok)
+	assert.matches(pattern, err)
+end
+
+describe("every predicate", function()
+	it("passes adds, deletes, another uid and a deletion that begins", function()
+		for i, p in ipairs(every) do
+			assert.is_true(p(object { generation = 1 }, { type = "add" }), i)
+			assert.is_true(p(object { generation = 1 }, { type = "delete" }), i)
+			assert.is_true(passes(p, { generation = 1 }, { generation = 1, uid = "other" }), i)
+			assert.is_true(passes(p, { generation = 1 }, { generation = 1, deletionTimestamp = "2020-01-01T00:00:00Z" }), i)
+		end
+	end)
+
+	it("does not pass a resync of a kind with a generation, nor a deletion that goes on", function()
+		for _, p in ipairs { predicate.generation_changed, predicate.label_changed, predicate.annotation_changed } do
+			local same = { generation = 1, labels = { a = "b" }, annotations = { a = "b" }, deletionTimestamp = "2020-01-01T00:00:00Z" }
+			assert.is_false(passes(p, same, same))
+		end
+	end)
+end)
+
+describe("generation_changed", function()
+	it("passes another generation, and objects whose kind has none", function()
+		assert.is_true(passes(predicate.generation_changed, { generation = 1 }, { generation = 2 }))
+		assert.is_false(passes(predicate.generation_changed, { generation = 2 }, { generation = 2, labels = { a = "b" } }))
+		assert.is_true(passes(predicate.generation_changed, {}, {}))
+	end)
+end)
+
+describe("label_changed and annotation_changed", function()
+	it("look at their map alone", function()
+		local p = predicate.label_changed
+		assert.is_true(passes(p, { labels = { a = "b" } }, { labels = { a = "c" } }))
+		assert.is_true(passes(p, {}, { labels = { a = "b" } }))
+		assert.is_true(passes(p, { labels = { a = "b", c = "d" } }, { labels = { a = "b" } }))
+		assert.is_false(passes(p, { labels = {} }, {}))
+		assert.is_false(passes(p, { annotations = { a = "b" } }, { annotations = { a = "c" } }))
+		assert.is_true(passes(predicate.annotation_changed, { annotations = { a = "b" } }, { annotations = { a = "c" } }))
+	end)
+end)
+
+describe("combinations", function()
+	local old = { generation = 1, labels = { a = "b" }, annotations = {} }
+	local relabelled = { generation = 1, labels = { a = "c" }, annotations = {} }
+	local both = { generation = 2, labels = { a = "c" }, annotations = {} }
+
+	it("ask all, any or none, of predicates and plain functions", function()
+		local all = predicate.all(predicate.generation_changed, predicate.label_changed)
+		local any = predicate.any(predicate.generation_changed, predicate.label_changed)
+		local none = predicate.none(predicate.generation_changed, predicate.annotation_changed)
+		assert.same({ false, false, true }, { passes(all, old, old), passes(all, old, relabelled), passes(all, old, both) })
+		assert.same({ false, true, true }, { passes(any, old, old), passes(any, old, relabelled), passes(any, old, both) })
+		assert.same({ true, true, false }, { passes(none, old, old), passes(none, old, relabelled), passes(none, old, both) })
+		assert.is_false(passes(predicate.all(predicate.label_changed, never), old, relabelled))
+		assert.is_true(passes(predicate.any(predicate.label_changed, never), old, relabelled))
+		assert.is_false(passes(predicate.none(always), old, old))
+		assert.is_true(passes(predicate.none(predicate.none(always)), old, old))
+	end)
+
+	it("give a plain function the object and the event, and take any value for its answer", function()
+		local seen
+		local p = predicate.all(function(new, event)
+			seen = { new.metadata.labels.a, event.old.metadata.labels.a }
+			return "yes"
+		end)
+		assert.is_true(passes(p, old, relabelled))
+		assert.same({ "c", "b" }, seen)
+		assert.is_false(passes(predicate.any(function() end), old, old))
+	end)
+
+	it("leave the generation out for a kind that has none", function()
+		local all = predicate.all(predicate.generation_changed, predicate.label_changed)
+		local none = predicate.none(predicate.generation_changed, predicate.label_changed)
+		assert.is_true(passes(all, {}, { labels = { a = "b" } }))
+		assert.is_false(passes(all, {}, {}))
+		assert.is_false(passes(none, {}, { labels = { a = "b" } }))
+		assert.is_true(passes(none, {}, {}))
+		assert.is_true(passes(predicate.none(predicate.generation_changed), {}, {}))
+		assert.is_true(passes(predicate.any(predicate.generation_changed, predicate.label_changed), {}, {}))
+	end)
+
+	it("want the fields of all their parts, or the whole object where one does not say", function()
+		assert.same({ "metadata" }, predicate.label_changed.fields)
+		assert.same({ "metadata" }, predicate.all(predicate.label_changed, predicate.generation_changed).fields)
+		assert.same({ "metadata", "status.phase" },
+			predicate.any(predicate.label_changed, { fields = { "status.phase", "metadata" }, test = always }).fields)
+		assert.is_nil(predicate.any(predicate.label_changed, always).fields)
+	end)
+
+	it("refuse misuse at the script's line", function()
+		misused(function() predicate.all() end, "predicate_spec.lua:%d+: k8s.predicate.all takes one predicate")
+		misused(function() predicate.any(nil, always) end, "predicate_spec.lua:%d+: k8s.predicate.any takes .* not a nil")
+		misused(function() return predicate.label_change end, "did you mean 'label_changed'")
+	end)
+end)
