@@ -203,6 +203,21 @@ const struct resource *informer_resource(const struct informer *informer)
 	return informer->feed->resource;
 }
 
+const char *informer_label_selector(const struct informer *informer)
+{
+	return informer->spec.label_selector;
+}
+
+const char *informer_field_selector(const struct informer *informer)
+{
+	return informer->spec.field_selector;
+}
+
+const char *informer_api_version(const struct informer *informer)
+{
+	return informer->spec.api_version;
+}
+
 size_t informer_namespace_count(const struct informer *informer)
 {
 	return informer->spec.namespace_count;

@@ -56,6 +56,10 @@ const char *
 informer_label(const struct informer *informer); /* "v1/Pod", "apps/v1/Deployment shop app=web": for logs and tables */
 void informer_rename(struct informer *informer, const char *label); /* for pools, before anybody has seen its label */
 const struct resource *informer_resource(const struct informer *informer); /* NULL until resolved */
+/* As asked for; NULL: none. */
+const char *informer_label_selector(const struct informer *informer);
+const char *informer_field_selector(const struct informer *informer);
+const char *informer_api_version(const struct informer *informer); /* as asked */
 size_t informer_namespace_count(const struct informer *informer);
 const char *informer_namespace(const struct informer *informer, size_t i);
 const char *informer_version(const struct informer *informer,

@@ -49,7 +49,7 @@ struct workqueue {
 	struct list running;           /* the one taken first first */
 	size_t running_count;
 	struct heap delays;
-	struct loop_timer timer; /* at the first of the delays, or before; none after the shutdown */
+	struct loop_timer timer; /* at the first of the delays; none after the shutdown */
 	unsigned high_run;       /* of high priority that were taken one after another while low ones waited */
 	bool told;               /* on_ready was, or will be, called, and workqueue_get has not found nothing since */
 	bool shut;
@@ -204,6 +204,14 @@ static void on_timer(void *data)
 	set_timer(queue);
 }
 
+static void end_delay(struct workqueue *queue, struct work_item *item)
+{
+	bool was_first = heap_first(&queue->delays) == &item->due;
+	heap_remove(&queue->delays, &item->due);
+	if (was_first)
+		set_timer(queue);
+}
+
 /* Of two times the earlier stands. */
 static void delay(struct workqueue *queue, struct work_item *item, double seconds)
 {
@@ -223,7 +231,7 @@ void workqueue_add(struct workqueue *queue, const char *key, size_t length, enum
 		return;
 	struct work_item *item = item_of(queue, key, length);
 	raise_priority(queue, item, priority);
-	heap_remove(&queue->delays, &item->due);
+	end_delay(queue, item);
 	make_added(queue, item);
 }
 
