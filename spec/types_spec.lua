@@ -137,8 +137,8 @@ describe("lua/types/perilune.lua", function()
 			types[#types + 1] = type(name) == "string" and name:match "^perilune%.(%w+)$" or nil
 		end
 		table.sort(types)
-		assert.same({ "event", "factory", "informer", "registration" }, types)
-		for _, name in ipairs { "factory", "informer", "registration" } do
+		assert.same({ "controller", "event", "factory", "informer", "registration" }, types)
+		for _, name in ipairs { "controller", "factory", "informer", "registration" } do
 			agrees(methods_of(name), "perilune." .. name)
 		end
 	end)

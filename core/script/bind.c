@@ -301,16 +301,21 @@ void bind_type(lua_State *L, const char *type, const char *name, const luaL_Reg 
 	lua_pop(L, 1);
 }
 
+void *bind_userdata(lua_State *L, int index, const char *type)
+{
+	void *object = lua_touserdata(L, index);
+	if (!object || !lua_getmetatable(L, index))
+		return NULL;
+	luaL_getmetatable(L, type);
+	bool is = lua_rawequal(L, -1, -2);
+	lua_pop(L, 2);
+	return is ? object : NULL;
+}
+
 void *bind_self(lua_State *L, const char *type, const char *name)
 {
-	void *object = lua_touserdata(L, 1);
-	bool is = object && lua_getmetatable(L, 1);
-	if (is) {
-		luaL_getmetatable(L, type);
-		is = lua_rawequal(L, -1, -2);
-		lua_pop(L, 2);
-	}
-	if (!is)
+	void *object = bind_userdata(L, 1, type);
+	if (!object)
 		bind_misuse(L, "this is a method of %s: call it with a colon, such as my_%s:method()", name, name);
 	return object;
 }
@@ -392,7 +397,7 @@ void bind_open(lua_State *L)
 {
 	static void (*const parts[])(lua_State *) = {bind_json_open,    bind_log_open,     bind_time_open,
 						     bind_client_open,  bind_helpers_open, bind_informer_open,
-						     bind_factory_open, bind_event_open};
+						     bind_factory_open, bind_event_open,   bind_controller_open};
 	value_open(L);
 	open_err(L);
 	lua_newtable(L);

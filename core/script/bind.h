@@ -21,6 +21,7 @@ void bind_client_open(lua_State *L);
 void bind_helpers_open(lua_State *L);
 void bind_informer_open(lua_State *L);
 void bind_factory_open(lua_State *L);
+void bind_controller_open(lua_State *L);
 /* Each wait_for_cache_sync under way, of factory or of all (NULL), returns with what there is. */
 void bind_factory_end_waits(struct script *script, const struct script_factory *factory);
 void bind_event_open(lua_State *L);
@@ -72,6 +73,9 @@ bool bind_bool_option(lua_State *L, int index, const char *name, bool fallback);
 /* The userdata of a type made by bind_type at index 1; raises when something else is there: the dot instead of the
  * colon. */
 void *bind_self(lua_State *L, const char *type, const char *name);
+
+/* The userdata of a type made by bind_type at index; NULL when something else is there. */
+void *bind_userdata(lua_State *L, int index, const char *type);
 
 /* Registers a userdata type with these methods; other names on it are errors. gc and to_string may be NULL. */
 void bind_type(lua_State *L, const char *type, const char *name, const luaL_Reg *methods, lua_CFunction gc,

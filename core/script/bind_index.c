@@ -51,9 +51,10 @@ struct filing {
 	void *emit_data;
 };
 
-static void push_object(lua_State *L, void *data)
+static int push_object(lua_State *L, void *data)
 {
 	bind_object_push(L, ((struct filing *)data)->object, NULL);
+	return 1;
 }
 
 static void emit_string(lua_State *L, int index, const struct filing *filing)

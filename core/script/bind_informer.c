@@ -17,6 +17,11 @@ struct handle *bind_informer_self(lua_State *L)
 	return bind_self(L, INFORMER_TYPE, "informer");
 }
 
+struct handle *bind_informer_at(lua_State *L, int index)
+{
+	return bind_userdata(L, index, INFORMER_TYPE);
+}
+
 /* --- options to a spec --- */
 
 static int read_page_size(lua_State *L, int index)

@@ -13,6 +13,8 @@ struct handle {
 
 /* The handle at index 1; raises when something else is there. */
 struct handle *bind_informer_self(lua_State *L);
+/* That at index; NULL when something else is there. */
+struct handle *bind_informer_at(lua_State *L, int index);
 
 /* Pushes the option `transform`. True for a function, false for none. */
 bool bind_informer_push_transform(lua_State *L, int options);

@@ -18,9 +18,10 @@ struct conversion {
 	struct buf *out;
 };
 
-static void push_object(lua_State *L, void *data)
+static int push_object(lua_State *L, void *data)
 {
 	value_push(L, ((struct conversion *)data)->object);
+	return 1;
 }
 
 static int read_object(lua_State *L, int index, void *data, struct err *err)

@@ -103,10 +103,11 @@ struct judgement {
 	bool passes;
 };
 
-static void push_judged(lua_State *L, void *data)
+static int push_judged(lua_State *L, void *data)
 {
 	const struct judgement *judgement = data;
 	bind_object_push(L, judgement->object, judgement->consumer->options.fields);
+	return 1;
 }
 
 static int read_passes(lua_State *L, int index, void *data, struct err *err)

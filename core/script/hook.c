@@ -19,7 +19,7 @@ struct hook {
 	struct loop_job release;
 };
 
-const char *const hook_names[HOOK_KINDS] = {"transform", "filter", "index function"};
+const char *const hook_names[HOOK_KINDS] = {"transform", "filter", "index function", "predicate", "map"};
 
 static void destroy(struct hook *hook)
 {
@@ -98,8 +98,8 @@ static int run(lua_State *L, void *data)
 {
 	struct run *run = data;
 	lua_rawgeti(L, LUA_REGISTRYINDEX, run->hook->reference);
-	run->call->push(L, run->call->data);
-	if (call_function(L, 1, 1, run->err))
+	int arguments = run->call->push(L, run->call->data);
+	if (call_function(L, arguments, 1, run->err))
 		return -1;
 	if (!run->call->read(L, lua_gettop(L), run->call->data, run->err))
 		return 0;

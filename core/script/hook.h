@@ -1,5 +1,5 @@
 /* hook: a function of a script that the host calls in the middle of work of its own: a transform, a filter, an index
- * function. One argument in, one result out.
+ * function, a predicate, a map. One result out.
  *
  * A plain call: it can't wait, and what would change the host under its feet (registering, starting, shutting down) is
  * refused while it runs. An error is the caller's to answer: it goes on without a result, and says hook_failed. */
@@ -19,7 +19,7 @@ void hook_free(struct hook *hook); /* also from inside Lua, and when the script 
 const char *hook_place(const struct hook *hook);
 
 struct hook_call {
-	void (*push)(lua_State *L, void *data); /* one value; may raise */
+	int (*push)(lua_State *L, void *data); /* the arguments, which it counts; may raise */
 	/* What came back, at index; may raise. 0, or -1 with err, which hook_call then completes with the place of the
 	 * function. */
 	int (*read)(lua_State *L, int index, void *data, struct err *err);

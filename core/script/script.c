@@ -14,6 +14,7 @@
 #include "script/hook.h"
 #include "script/host_private.h"
 #include "script/library.h"
+#include "script/reconciler.h"
 
 ALLOC_TYPE(script_type, "script");
 ALLOC_TYPE(factory_type, "script factory");
@@ -50,7 +51,7 @@ static struct script *make(struct host *host, const char *name, bool full, struc
 	state->owner = script;
 	struct list *lists[] = {&script->node,      &script->factories,   &script->consumers, &script->mains,
 				&script->on_synced, &script->on_shutdown, &script->timers,    &script->waits,
-				&script->hooks,     &script->indexes,     &script->leaving};
+				&script->hooks,     &script->indexes,     &script->leaving,   &script->reconcilers};
 	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
 		list_init(lists[i]);
 	return script;
@@ -180,6 +181,8 @@ void script_free(struct script *script)
 	task_cancel_all(script->state);
 	while (!list_is_empty(&script->consumers))
 		consumer_free(consumer_of_node(script->consumers.next));
+	while (!list_is_empty(&script->reconcilers))
+		reconciler_free(reconciler_of_node(script->reconcilers.next));
 	struct list *calls[] = {&script->mains, &script->on_synced, &script->on_shutdown, &script->timers};
 	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
 		free_calls(calls[i]);
@@ -300,12 +303,14 @@ void script_factory_shutdown(struct script_factory *factory)
 		if (consumer_factory(consumer) == factory)
 			consumer_remove(consumer);
 	}
+	LIST_EACH (&factory->script->reconcilers, reconciler_node)
+		reconciler_drop_factory(reconciler_of_node(reconciler_node), factory);
 	unwatch(factory);
 	factory_shutdown(factory->factory);
 	bind_factory_end_waits(factory->script, factory);
 }
 
-static bool has_synced(const struct script_factory *factory)
+bool script_factory_has_synced(const struct script_factory *factory)
 {
 	LIST_EACH (&factory->watched, node) {
 		const struct informer *informer = LIST_ENTRY(node, struct script_watch, node)->informer;
@@ -348,6 +353,8 @@ static void stop_calls(struct script *script)
 	script->ending = true;
 	LIST_EACH (&script->consumers, node)
 		consumer_stop(consumer_of_node(node));
+	LIST_EACH (&script->reconcilers, reconciler_node)
+		reconciler_stop(reconciler_of_node(reconciler_node));
 	LIST_EACH (&script->timers, timer_node)
 		loop_timer_stop(script->loop, &LIST_ENTRY(timer_node, struct script_call, node)->timer);
 }
@@ -476,6 +483,7 @@ void script_leading(struct script *script)
 		if (call->leader)
 			begin(call, &script->timers);
 	}
+	script_open_ready(script);
 }
 
 void script_open_ready(struct script *script)
@@ -485,9 +493,11 @@ void script_open_ready(struct script *script)
 	LIST_EACH (&script->consumers, node) {
 		struct consumer *consumer = consumer_of_node(node);
 		struct informer *informer = consumer_informer(consumer);
-		if (informer_has_synced(informer) && has_synced(consumer_factory(consumer)))
+		if (informer_has_synced(informer) && script_factory_has_synced(consumer_factory(consumer)))
 			consumer_open(consumer);
 	}
+	LIST_EACH (&script->reconcilers, reconciler_node)
+		reconciler_open_ready(reconciler_of_node(reconciler_node));
 }
 
 void script_shutdown(struct script *script)
@@ -517,10 +527,9 @@ bool script_is_idle(const struct script *script)
 
 /* --- errors --- */
 
-/* "init.lua:12" from "init.lua:12: attempt to …"; "" when it does not begin so. */
-static const char *place_of(const char *message, char *out, size_t size)
+const char *script_error_place(const struct err *err, char *out, size_t size)
 {
-	const char *colon = strstr(message, ".lua:");
+	const char *message = err->message, *colon = strstr(message, ".lua:");
 	size_t digits = colon ? strspn(colon + 5, "0123456789") : 0;
 	size_t length = colon ? (size_t)(colon - message) + 5 + digits : 0;
 	if (digits == 0 || length >= size || memchr(message, ' ', length))
@@ -538,6 +547,6 @@ void script_log_error(struct script *script, const struct err *err, const char *
 	log_error(LOG_FIELDS({"script", script->name}, {"informer", informer ? informer_label(informer) : NULL},
 			     {"namespace", object && *object_namespace(object) ? object_namespace(object) : NULL},
 			     {"name", object ? object_name(object) : NULL},
-			     {"file", place_of(err->message, place, sizeof(place))}, {"error", err->message}),
+			     {"file", script_error_place(err, place, sizeof(place))}, {"error", err->message}),
 		  "%s failed", what);
 }

@@ -31,7 +31,7 @@ struct script_call {
 	struct loop_job job;
 };
 
-enum hook_kind { HOOK_TRANSFORM, HOOK_FILTER, HOOK_INDEX, HOOK_KINDS };
+enum hook_kind { HOOK_TRANSFORM, HOOK_FILTER, HOOK_INDEX, HOOK_PREDICATE, HOOK_MAP, HOOK_KINDS };
 
 struct script {
 	struct list node; /* in the host's scripts */
@@ -42,6 +42,7 @@ struct script {
 	char *path;   /* of its main file */
 	char *folder; /* where its modules are */
 	struct list factories, consumers;
+	struct list reconcilers;                           /* reconciler.c's */
 	struct list hooks;                                 /* hook.c's */
 	struct list indexes;                               /* bind_index.c's */
 	struct list leaving;                               /* bind_informer.c's */
@@ -84,8 +85,11 @@ void script_add_call(struct script *script, struct list *list, int reference, do
 /* The steps of the host. */
 /* Runs the mains, starts the factories, adds their informers. */
 void script_start(struct script *script, struct barrier *barrier);
-void script_opened(struct script *script);     /* opens the listeners, runs on_synced, starts the timers */
-void script_open_ready(struct script *script); /* opens registrations whose factory has synced */
+void script_opened(struct script *script); /* opens the listeners, runs on_synced, starts the timers */
+/* Opens registrations whose factory has synced, and controllers all of whose informers have. */
+void script_open_ready(struct script *script);
+/* All that it started and does not need as optional. */
+bool script_factory_has_synced(const struct script_factory *factory);
 /* The host has become the leader: what is marked so begins. Only once the script is open, at most once, and never
  * without leader election: what finds host_is_leader when it would begin need not wait for this. */
 void script_leading(struct script *script);
@@ -96,6 +100,8 @@ bool script_is_idle(const struct script *script);  /* no call under way */
 /* Each call that was counted in tasks ends here. */
 void script_call_ended(struct script *script);
 void script_park(struct script *script); /* its state is dead: no call any more, which is said once */
+/* "init.lua:12" from "init.lua:12: attempt to …", in out; NULL when it does not begin so. */
+const char *script_error_place(const struct err *err, char *out, size_t size);
 /* One line: the error, its place and what it was about; counted. */
 void script_log_error(struct script *script, const struct err *err, const char *what, const struct informer *informer,
 		      const struct object *object);

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "script/bind.h"
 #include "script/call.h"
+#include "work/controller.h"
 
 ALLOC_TYPE(task_type, "task");
 
@@ -207,9 +208,14 @@ struct task *task_current(lua_State *L, const char *what)
 	return task;
 }
 
+struct work *task_work(const struct task *task)
+{
+	return task->options.work;
+}
+
 const char *task_controller(const struct task *task)
 {
-	return task->options.controller;
+	return task->options.work ? controller_name(task->options.work->controller) : NULL;
 }
 
 bool task_is_leader(const struct task *task)

@@ -9,6 +9,7 @@
 #include "script/state.h"
 
 struct task;
+struct work;
 
 /* Pushes onto L, protected, and returns how many: for a start the function first (not counted) and its arguments; for a
  * wake the results. TASK_MOST_PUSHED values at most: so many a coroutine that is suspended has room for, however full
@@ -24,10 +25,9 @@ struct task_options {
 	/* Reads the coroutine's results, the top count values of L, protected, before on_end; may be NULL. A non-zero
 	 * return is a failure with err filled. */
 	int (*on_results)(lua_State *L, int count, void *data, struct err *err);
-	void *data;             /* of all three */
-	const char *controller; /* the controller whose reconcile this is, borrowed for the task's life; NULL elsewhere
-				 */
-	bool leader;            /* its API calls begin only while this host is the leader */
+	void *data;        /* of all three */
+	struct work *work; /* the reconcile that this is; NULL elsewhere */
+	bool leader;       /* its API calls begin only while this host is the leader */
 };
 
 /* NULL when it ended within the call (on_end has been called then); else the task, borrowed until on_end. */
@@ -37,7 +37,8 @@ struct task *task_start(struct state *state, const struct task_options *options)
  * table.sort …). */
 struct task *task_current(lua_State *L, const char *what);
 
-const char *task_controller(const struct task *task); /* as in its options */
+struct work *task_work(const struct task *task);      /* as in its options */
+const char *task_controller(const struct task *task); /* the name of that one's controller; NULL elsewhere */
 bool task_is_leader(const struct task *task);         /* the same */
 
 /* Marks the running task as waiting: return its value from the lua_CFunction. on_cancel ends the work that was started,

@@ -265,6 +265,68 @@ function k8s.sleep(seconds) end
 ---@return number seconds since 1970, with fractions
 function k8s.now() end
 
+-- Controllers: a work queue of keys, and a function that brings the object of a key into its wanted state.
+
+---@class perilune.controller_options
+---@field name string a-z, 0-9, "-" and ".": in logs, metrics and field managers; once a host
+---@field watch perilune.informer|perilune.watched the objects that are reconciled
+---Objects that those own: their events bring the key of the owner of watch's group and kind, by its uid.
+---@field owns? (perilune.informer|perilune.owned)[]
+---By informer: which objects an event concerns; it is called with an update's old object too. It must not wait. Where it
+---fails, the log says why and the event brings no key.
+---@field map? table<perilune.informer, fun(object: perilune.object, event: perilune.event): perilune.reference|perilune.reference[]|nil>
+---@field workers? integer so many reconciles at once (1), never two of one key
+---@field timeout? number seconds of one reconcile (60); then it is cancelled, and has failed
+---@field rate_limit? perilune.rate_limit
+---Kept on each object, "example.com/name", put there before its first reconcile, so that `cleanup` runs before the object goes.
+---Then reconcile is called only for objects that are there and are not being deleted.
+---@field finalizer? string
+---Called for an object that is being deleted, until it has succeeded: it then loses the finalizer. `requeue_after`: not yet.
+---@field cleanup? fun(object: perilune.object, context: perilune.context): perilune.result|nil, any
+---@field leader? boolean with `--leader-elect`: on the leader alone
+---An error raised, or a second result, is a failure, and the key comes back after a delay; a conflict is none, but the same. Of an
+---object that is gone the key comes too.
+---@field reconcile fun(request: perilune.reference, context: perilune.context): perilune.result|nil, any
+
+---@class perilune.watched
+---@field [1] perilune.informer
+---Whether the event counts: a k8s.predicate, or a function that sees the whole object. It must not wait; where it fails, the event
+---counts.
+---@field when? perilune.one_predicate|fun(object: perilune.object, event: perilune.event): any
+
+---@class perilune.owned : perilune.watched
+---@field controller? boolean false: any owner, not only the one that is the object's controller
+
+---@class perilune.rate_limit
+---@field base? number seconds that a key waits after its first failure (0.005), doubled with each one
+---@field max? number the longest such wait (1000)
+---@field qps? number a bucket over all keys that failed; with burst
+---@field burst? integer
+
+---@class perilune.result
+---@field requeue_after? number seconds after which the key comes back; the earliest that is asked for counts
+
+---@class perilune.context
+---@field attempt integer 1, and one more for each failure since the last success
+---@field deadline number when the reconcile is cancelled, on k8s.now's scale
+---@field log perilune.log k8s.log with the controller and the object as fields
+
+---@param options perilune.controller_options
+---@return perilune.controller
+function k8s.controller(options) end
+
+---@class perilune.controller
+local controller = {}
+
+---Brings a key, as an event does.
+---@param reference perilune.reference|perilune.object apiVersion and kind are not looked at
+---@param options? { after?: number } in seconds
+function controller:enqueue(reference, options) end
+
+---Raises an error after which the key is not tried again before something brings it.
+---@param message any a text, or an err
+function k8s.terminal(message) end
+
 -- API calls. Each waits for the server, 60 s at most unless `timeout` says otherwise, and returns what it then has.
 
 ---Options of all writes.

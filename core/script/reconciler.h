@@ -1,0 +1,55 @@
+/* reconciler: one k8s.controller of a script: its work queue and sources (core/work), and the calls of its reconcile
+ * function, each a task of its own with a deadline. */
+#ifndef PERILUNE_SCRIPT_RECONCILER_H
+#define PERILUNE_SCRIPT_RECONCILER_H
+
+#include "script/script.h"
+#include "work/source.h"
+
+struct fields;
+struct hook;
+struct reconciler;
+
+/* One informer that brings keys. */
+struct reconciler_source {
+	enum source_kind kind;
+	struct script_factory *factory;
+	struct informer *informer; /* borrowed */
+	bool any_owner;
+	double resync;
+	struct hook *passes; /* owned; NULL: every event counts */
+	struct hook *map;    /* owned; of SOURCE_MAP */
+	struct fields *seen; /* owned; what passes wants decoded, NULL for whole objects */
+};
+
+struct reconciler_options {
+	const char *name; /* borrowed for the call */
+	struct informer *primary;
+	int function; /* taken: a registry reference. Called with key, attempt and deadline; its results are the seconds
+			 after which the key comes back, or nil; and an error, or nil */
+	unsigned workers;
+	double timeout; /* seconds of one reconcile */
+	double base, max, qps;
+	unsigned burst;
+	bool leader; /* works only while this host leads */
+};
+
+struct reconciler *reconciler_new(struct script *script, const struct reconciler_options *options);
+/* Cancels its calls. The script's end calls it. */
+void reconciler_free(struct reconciler *reconciler);
+/* Copied; what is owned may be filled in later, before any event comes. */
+struct reconciler_source *reconciler_add_source(struct reconciler *reconciler, const struct reconciler_source *source);
+
+/* Begins once all informers of its sources have synced that are waited for, and the host leads where that counts. */
+void reconciler_open_ready(struct reconciler *reconciler);
+void reconciler_stop(struct reconciler *reconciler); /* no new calls; those that run go on */
+/* The sources whose informers are this factory's bring nothing more. */
+void reconciler_drop_factory(struct reconciler *reconciler, const struct script_factory *factory);
+
+struct controller *reconciler_controller(const struct reconciler *reconciler);
+struct informer *reconciler_primary(const struct reconciler *reconciler);
+struct reconciler *reconciler_of_node(struct list *node);
+/* Of this script or another of its host; NULL where none has that name. */
+struct reconciler *reconciler_find(const struct script *script, const char *name);
+
+#endif
