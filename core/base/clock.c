@@ -79,17 +79,30 @@ double clock_real(void)
 	return read_clock(CLOCK_MONOTONIC);
 }
 
-char *clock_format(double wall, char *out, size_t size)
+static char *format(double wall, int digits, char *out, size_t size)
 {
+	int64_t scale = 1;
+	for (int i = 0; i < digits; i++)
+		scale *= 10;
 	if (!(wall >= 0)) /* NaN too */
 		wall = 0;
-	int64_t milliseconds = (int64_t)floor(fmin(wall, LAST_SECOND) * 1000 + 0.5);
-	time_t seconds = (time_t)(milliseconds / 1000);
+	int64_t ticks = (int64_t)floor(fmin(wall, LAST_SECOND) * (double)scale + 0.5);
+	time_t seconds = (time_t)(ticks / scale);
 	struct tm parts;
 	gmtime_r(&seconds, &parts);
 	size_t length = strftime(out, size, "%Y-%m-%dT%H:%M:%S", &parts);
-	snprintf(out + length, size - length, ".%03uZ", (unsigned)(milliseconds % 1000));
+	snprintf(out + length, size - length, ".%0*uZ", digits, (unsigned)(ticks % scale));
 	return out;
+}
+
+char *clock_format(double wall, char *out, size_t size)
+{
+	return format(wall, 3, out, size);
+}
+
+char *clock_format_micro(double wall, char *out, size_t size)
+{
+	return format(wall, 6, out, size);
 }
 
 /* So many digits that stand for a number in these bounds; moves *text behind them. */

@@ -10,6 +10,8 @@ double clock_wall(void); /* since 1970-01-01 UTC; for people and token expiry on
 
 /* RFC 3339 in UTC with milliseconds ("2030-01-02T03:04:05.678Z"); out holds at least 32 bytes. Returns out. */
 char *clock_format(double wall, char *out, size_t size);
+/* The same with microseconds, as Kubernetes' MicroTime wants it. */
+char *clock_format_micro(double wall, char *out, size_t size);
 
 /* The wall time of an RFC 3339 text, with or without a fraction, in UTC or with an offset; NaN when malformed. */
 double clock_parse(const char *text);

@@ -1,7 +1,8 @@
 /* err: why something did not happen. A value: no allocation, copied by assignment, filled by the callee on -1 or NULL.
  *
  * `reason` is one word from the table in the API contract: the server's (NotFound, Conflict, Forbidden …) or this
- * side's (NoKind, Timeout, Connection, TooLarge), or "" where the failure is no API answer (a file, an argument). */
+ * side's (NoKind, Timeout, Connection, TooLarge, NotLeader), or "" where the failure is no API answer (a file, an
+ * argument). */
 #ifndef PERILUNE_BASE_ERR_H
 #define PERILUNE_BASE_ERR_H
 

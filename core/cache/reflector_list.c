@@ -49,7 +49,6 @@ void reflector_list(struct reflector *reflector, const char *asked, bool whole)
 	reflector_end_list(reflector);
 	strcpy(list->asked, asked);
 	list->version[0] = '\0';
-	list->asked_at = clock_now();
 	list->limit = whole ? 0 : choose_limit(reflector, asked);
 	list->page = 1;
 	list->bytes = list->counted = list->counted_bytes = 0;
@@ -188,7 +187,7 @@ static char *next_token(struct json_slice metadata)
 	return NULL;
 }
 
-static struct delta *make_replace(struct reflector *reflector, const char *version)
+static struct delta *make_replace(struct reflector *reflector)
 {
 	struct listing *list = &reflector->list;
 	struct delta *delta = delta_new(DELTA_REPLACE);
@@ -196,8 +195,6 @@ static struct delta *make_replace(struct reflector *reflector, const char *versi
 	delta->count = list->count;
 	delta->namespace = alloc_string(reflector->options.namespace);
 	delta->truth = !*list->asked;
-	delta->asked_at = list->asked_at;
-	delta->version = alloc_string(version);
 	list->objects = NULL;
 	list->count = list->capacity = 0;
 	return delta;
@@ -205,7 +202,7 @@ static struct delta *make_replace(struct reflector *reflector, const char *versi
 
 void reflector_replace(struct reflector *reflector, const char *version)
 {
-	struct delta *delta = make_replace(reflector, version);
+	struct delta *delta = make_replace(reflector);
 	reflector->lost = reflector->cut_off = false;
 	reflector->counts.last_event_at = clock_now();
 	strcpy(reflector->version, version);

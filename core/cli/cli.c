@@ -15,7 +15,8 @@
 #include "script/host.h"
 
 #define FLAGS_RUN                                                                                                      \
-	(FLAGS_CLUSTER | FLAGS_SCRIPT | FLAGS_HOST | FLAGS_LISTEN | FLAGS_LOG | FLAGS_SANDBOX | FLAGS_MANIFESTS)
+	(FLAGS_CLUSTER | FLAGS_SCRIPT | FLAGS_HOST | FLAGS_ELECTION | FLAGS_LISTEN | FLAGS_LOG | FLAGS_SANDBOX |       \
+	 FLAGS_MANIFESTS)
 
 static const struct verb verbs[] = {
     {"run", "PATH...", "run the scripts until SIGTERM or SIGINT",

@@ -17,7 +17,8 @@ enum {                    /* which flags a verb takes; each row of the flags in 
        FLAGS_OUTPUT = 32,
        FLAGS_SANDBOX = 64,    /* whether there is one */
        FLAGS_MANIFESTS = 128, /* what is in it */
-       FLAGS_TLS = 256        /* how it is served */
+       FLAGS_TLS = 256,       /* how it is served */
+       FLAGS_ELECTION = 512   /* which of several hosts leads */
 };
 
 struct verb {

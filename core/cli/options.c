@@ -46,6 +46,15 @@ static const struct flag flags[] = {
      "caches without progress for this long end the program (2m); 0: never"},
     {"grace-period", 0, "DURATION", FLAGS_HOST, &value_duration, FIELD(grace_period),
      "what running calls get at the end (30s)"},
+    {"leader-elect", 0, NULL, FLAGS_ELECTION, &value_switch, FIELD(leader_elect),
+     "of several hosts one leads; controllers and timers marked leader run there"},
+    {"lease", 0, "NAMESPACE/NAME", FLAGS_ELECTION, &value_lease, FIELD(lease),
+     "what they share (perilune, in the pod's or context's namespace)"},
+    {"lease-duration", 0, "DURATION", FLAGS_ELECTION, &value_duration, FIELD(lease_duration),
+     "others wait so long before they take it from one that is gone (15s)"},
+    {"renew-deadline", 0, "DURATION", FLAGS_ELECTION, &value_duration, FIELD(renew_deadline),
+     "a leader gives up when it could not renew it for so long (10s)"},
+    {"retry-period", 0, "DURATION", FLAGS_ELECTION, &value_duration, FIELD(retry_period), "between two tries (2s)"},
     {"listen", 0, "ADDR:PORT", FLAGS_LISTEN, &value_address, FIELD(listen),
      "HTTP pages (127.0.0.1:8080, in a cluster :8080), or off"},
     {"log-format", 0, "FORMAT", FLAGS_LOG, &value_format, FIELD(log_format), "text or json"},
@@ -223,6 +232,9 @@ int options_parse(struct options *options, int argc, char **argv)
 				    .sync_timeout = 120,
 				    .grace_period = 30,
 				    .time_limit = 1,
+				    .lease_duration = 15,
+				    .renew_deadline = 10,
+				    .retry_period = 2,
 				    .memory_limit = (size_t)64 << 20};
 	struct arguments arguments = {.next = argv + 1, .count = argc - 1};
 	int code = argc > 0 ? read_arguments(options, &arguments) : 0;

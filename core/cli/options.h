@@ -22,6 +22,9 @@ struct options {
 	enum log_format log_format;
 	enum log_level log_level;
 	double sync_timeout, grace_period, time_limit;
+	bool leader_elect;
+	struct value_lease lease;
+	double lease_duration, renew_deadline, retry_period;
 	size_t memory_limit;
 	bool jit, unsafe_libs, dry_run, sandbox;
 	struct value_texts manifests;

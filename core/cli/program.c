@@ -1,5 +1,6 @@
 #include "cli/program.h"
 
+#include <math.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -52,6 +53,39 @@ static int load_config(struct program *program, enum program_cluster cluster, st
 	return 0;
 }
 
+#define JITTER 1.2 /* of a retry: client-go's rule is that one fits into the deadline */
+
+static int check_election(const struct options *options)
+{
+	double duration = options->lease_duration;
+	if (!options->leader_elect)
+		return *options->lease.name ? cli_usage(options->verb, "--lease needs --leader-elect") : 0;
+	if (!(duration >= 1 && duration <= INT32_MAX && duration == floor(duration)))
+		return cli_usage(options->verb, "--lease-duration must be whole seconds, 1s at least");
+	if (!(duration > options->renew_deadline))
+		return cli_usage(options->verb, "--lease-duration must be longer than --renew-deadline");
+	if (!(options->renew_deadline > JITTER * options->retry_period && options->retry_period > 0))
+		return cli_usage(options->verb, "--renew-deadline must be longer than %g times --retry-period", JITTER);
+	return 0;
+}
+
+/* The name does not depend on the scripts: then two releases of one deployment, while the new one takes over, never
+ * lead side by side. */
+static const struct elector_options *fill_election(struct program *program, const struct config *config)
+{
+	const struct options *options = program->options;
+	bool named = *options->lease.name;
+	if (!options->leader_elect || !config)
+		return NULL;
+	program->election =
+	    (struct elector_options){.namespace = named ? options->lease.namespace : config->own_namespace,
+				     .name = named ? options->lease.name : "perilune",
+				     .lease_duration = options->lease_duration,
+				     .renew_deadline = options->renew_deadline,
+				     .retry_period = options->retry_period};
+	return &program->election;
+}
+
 static int make_host(struct program *program, struct config *config, const struct err *no_config)
 {
 	const struct options *options = program->options;
@@ -65,7 +99,8 @@ static int make_host(struct program *program, struct config *config, const struc
 				    .memory_limit = options->memory_limit,
 				    .jit = options->jit,
 				    .unsafe_libs = options->unsafe_libs,
-				    .dry_run = options->dry_run};
+				    .dry_run = options->dry_run,
+				    .election = fill_election(program, config)};
 	struct err err;
 	program->host = host_new(program->loop, &host, &err);
 	return program->host ? 0 : program_fail(program, &err);
@@ -105,6 +140,8 @@ int program_open(struct program *program, const struct options *options, enum pr
 	if (!program->loop)
 		return program_fail(program, &err);
 	int code = check_sandbox(options);
+	if (!code)
+		code = check_election(options);
 	if (!code && options->sandbox && cluster != PROGRAM_HAS_NO_CLUSTER)
 		code = program_open_sandbox(program, "127.0.0.1:0");
 	err_clear(&err);

@@ -11,8 +11,9 @@ struct program {
 	struct loop *loop;
 	struct sandbox *sandbox; /* with --sandbox */
 	struct host *host;
-	const struct config *config; /* the host's; NULL without a cluster */
-	bool plain;                  /* failures are lines for people and editors ("file:line: what"), not log lines */
+	struct elector_options election; /* the host's, with --leader-elect */
+	const struct config *config;     /* the host's; NULL without a cluster */
+	bool plain; /* failures are lines for people and editors ("file:line: what"), not log lines */
 };
 
 enum program_cluster {

@@ -106,12 +106,40 @@ static int read_address(const char *text, void *out)
 }
 
 /* A DNS label, as the API server demands; anything else would only ever find nothing. */
+static bool is_label(const char *text, size_t length)
+{
+	return length >= 1 && length <= 63 && strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-") >= length &&
+	       text[0] != '-' && text[length - 1] != '-';
+}
+
 static int read_namespace(const char *text, void *out)
 {
-	size_t length = strlen(text);
-	bool label = length >= 1 && length <= 63 && strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-") == length &&
-		     text[0] != '-' && text[length - 1] != '-';
-	return label ? keep(text, out) : -1;
+	return is_label(text, strlen(text)) ? keep(text, out) : -1;
+}
+
+/* Labels with dots between them. */
+static bool is_subdomain(const char *text)
+{
+	size_t length = strcspn(text, ".");
+	if (strlen(text) > 253)
+		return false;
+	for (; is_label(text, length); length = strcspn(text, ".")) {
+		if (!text[length])
+			return true;
+		text += length + 1;
+	}
+	return false;
+}
+
+static int read_lease(const char *text, void *out)
+{
+	struct value_lease *lease = out;
+	size_t length = strcspn(text, "/");
+	if (!text[length] || !is_label(text, length) || !is_subdomain(text + length + 1))
+		return -1;
+	snprintf(lease->namespace, sizeof(lease->namespace), "%.*s", (int)length, text);
+	snprintf(lease->name, sizeof(lease->name), "%s", text + length + 1);
+	return 0;
 }
 
 static int read_path(const char *text, void *out)
@@ -152,6 +180,7 @@ const struct value_kind value_duration = {read_duration, "a duration such as 30s
 const struct value_kind value_size = {read_size, "a size such as 64MiB, 1GiB or 0"};
 const struct value_kind value_address = {read_address, "ADDR:PORT such as 127.0.0.1:8080, :8080 or [::1]:8080, or off"};
 const struct value_kind value_namespace = {read_namespace, "a namespace's name"};
+const struct value_kind value_lease = {read_lease, "NAMESPACE/NAME"};
 const struct value_kind value_setting = {read_setting, "key=value"};
 const struct value_kind value_path = {read_path, "a file or folder"};
 const struct value_kind value_level = {read_level, "debug, info, warn or error"};

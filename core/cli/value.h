@@ -11,6 +11,10 @@ struct value_texts {
 void value_texts_add(struct value_texts *texts, const char *text);
 void value_texts_fini(struct value_texts *texts);
 
+struct value_lease {
+	char namespace[64], name[254]; /* "" where not given */
+};
+
 /* A kind of value. read returns 0, or -1 for a malformed text and then leaves *out alone. */
 struct value_kind {
 	int (*read)(const char *text, void *out);
@@ -23,6 +27,7 @@ extern const struct value_kind value_duration;  /* double, seconds */
 extern const struct value_kind value_size;      /* size_t, bytes */
 extern const struct value_kind value_address;   /* const char *: ADDR:PORT or "off" */
 extern const struct value_kind value_namespace; /* const char * */
+extern const struct value_kind value_lease;     /* struct value_lease: NAMESPACE/NAME */
 extern const struct value_kind value_setting;   /* struct value_texts: one more key=value */
 extern const struct value_kind value_path;      /* struct value_texts: one more file or folder */
 extern const struct value_kind value_level;     /* enum log_level */

@@ -24,6 +24,7 @@ struct cluster *cluster_new(struct loop *loop, struct config *config, struct err
 	cluster->calls = mux_new(loop, &options);
 	cluster->watches = mux_new(loop, &options);
 	list_init(&cluster->waiting);
+	list_init(&cluster->leaders);
 	strmap_init(&cluster->warnings);
 	cluster->discovery = discovery_new(cluster);
 	cluster->watch_list = watch_list_new(cluster);

@@ -16,11 +16,13 @@ struct cluster {
 	struct mux *calls, *watches;
 	struct discovery *discovery;
 	struct watch_list *watch_list;
-	struct list waiting;    /* requests beyond the cap of CLUSTER_CALLS at once, in order; request.c's */
-	unsigned running;       /* calls under way (watches are not counted); request.c's */
-	struct strmap warnings; /* the texts of Warning headers that were logged; warning.c's */
-	struct meter *meter;    /* owned; set by whoever wants requests to be counted, else NULL */
-	bool dry_run;           /* every write goes out with dryRun=All */
+	struct list waiting;           /* requests beyond the cap of CLUSTER_CALLS at once, in order; request.c's */
+	unsigned running;              /* calls under way (watches are not counted); request.c's */
+	struct strmap warnings;        /* the texts of Warning headers that were logged; warning.c's */
+	struct list leaders;           /* requests that only the leader may send, while they live; request.c's */
+	const struct elector *elector; /* who says whether it is the leader; NULL: it always is. elector.c's */
+	struct meter *meter;           /* owned; set by whoever wants requests to be counted, else NULL */
+	bool dry_run;                  /* every write goes out with dryRun=All */
 };
 
 #define CLUSTER_CALLS 100

@@ -204,7 +204,7 @@ static int read_context(struct config *config, const struct kubeconfig *files, s
 		return err_set(err, "", "%s: context \"%s\" names no cluster", context.file->path, context.name);
 	if (follow(files, &context, "user", read_user, config, err) < 0)
 		return -1;
-	return config->namespace ? 0 : kubeconfig_text(&context, "namespace", &config->namespace, err);
+	return kubeconfig_text(&context, "namespace", &config->own_namespace, err);
 }
 
 static int read_files(struct config *config, const struct kubeconfig *files, const char *context, struct err *err)
@@ -248,7 +248,7 @@ static void read_namespace(struct config *config, const char *folder)
 		return;
 	size_t length = strcspn(text, " \t\r\n");
 	if (length)
-		config->namespace = alloc_text(text, length);
+		config->own_namespace = alloc_text(text, length);
 	alloc_free(text);
 }
 
@@ -272,8 +272,7 @@ static int try_in_cluster(struct config *config, struct err *err)
 	config->in_cluster = true;
 	config->ca_file = alloc_format("%s/ca.crt", folder);
 	config->server = alloc_format(strchr(host, ':') ? "https://[%s]:%s" : "https://%s:%s", host, port);
-	if (!config->namespace)
-		read_namespace(config, folder);
+	read_namespace(config, folder);
 	if (check_server(config, err))
 		return err_prefix(err, "KUBERNETES_SERVICE_HOST and _PORT");
 	return 1;
@@ -353,8 +352,10 @@ struct config *config_load(const struct config_options *options, struct err *err
 		config_free(config);
 		return NULL;
 	}
+	if (!config->own_namespace)
+		config->own_namespace = alloc_string("default");
 	if (!config->namespace)
-		config->namespace = alloc_string("default");
+		config->namespace = alloc_string(config->own_namespace);
 	return config;
 }
 
@@ -364,6 +365,7 @@ struct config *config_none(void)
 	config->source = alloc_string("none");
 	config->server = alloc_string("https://localhost");
 	config->namespace = alloc_string("default");
+	config->own_namespace = alloc_string("default");
 	return config;
 }
 
@@ -371,10 +373,10 @@ void config_free(struct config *config)
 {
 	if (!config)
 		return;
-	char *const plain[] = {config->source,    config->cluster_place, config->user_place,      config->context,
-			       config->server,    config->namespace,     config->tls_server_name, config->ca,
-			       config->ca_file,   config->cert,          config->cert_file,       config->key_file,
-			       config->token_file};
+	char *const plain[] = {config->source,   config->cluster_place, config->user_place,    config->context,
+			       config->server,   config->namespace,     config->own_namespace, config->tls_server_name,
+			       config->ca,       config->ca_file,       config->cert,          config->cert_file,
+			       config->key_file, config->token_file};
 	char *const secret[] = {config->key,      config->token,     config->username,
 				config->password, config->proxy_url, config->exec_extension};
 	for (size_t i = 0; i < sizeof(plain) / sizeof(*plain); i++)

@@ -22,8 +22,9 @@ struct config {
 	char *cluster_place, *user_place; /* the same, of the entries: `FILE: user "NAME"` */
 	char *context;                    /* NULL in a cluster */
 	bool in_cluster;
-	char *server; /* "https://127.0.0.1:6443", no slash at the end */
-	char *namespace;
+	char *server;        /* "https://127.0.0.1:6443", no slash at the end */
+	char *namespace;     /* what was asked for, else own_namespace */
+	char *own_namespace; /* the context's or the pod's, else "default" */
 	char *tls_server_name, *proxy_url;
 	bool insecure;
 	char *ca;         /* PEM text from certificate-authority-data */

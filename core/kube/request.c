@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "kube/dryrun.h"
+#include "kube/elector.h"
 #include "kube/status.h"
 #include "kube/warning.h"
 #include "net/http.h"
@@ -38,12 +39,14 @@ struct request {
 	void *data;
 	char *method, *path, *url, *accept, *content_type, *body;
 	size_t body_length, limit;
-	bool stream, counted, write;
+	bool stream, counted, urgent, write;
 	double started_at;        /* clock_now's scale, as deadline is */
 	double timeout, deadline; /* both 0 for none; the latter on clock_now's scale */
 
 	struct http *http;
 	struct list node;
+	struct list leader_node; /* in cluster->leaders, when only the leader may send it */
+	struct loop_job fenced;  /* on_fenced waits */
 	struct exec_wait credentials;
 	struct loop_timer wait, expiry; /* expiry is active while http, which knows the deadline itself, is NULL */
 	bool slot;
@@ -132,12 +135,10 @@ static void release(struct request *request)
 	send_request(next);
 }
 
-/* Ends all that could call back. The memory stays until the present drain has ended, since callers may be on the stack.
- */
-static void kill_request(struct request *request)
+/* Nothing goes on by itself after it. */
+static void halt(struct request *request)
 {
 	struct loop *loop = request->cluster->loop;
-	request->dead = true;
 	list_remove(&request->node);
 	list_remove(&request->credentials.node);
 	loop_timer_stop(loop, &request->wait);
@@ -145,6 +146,17 @@ static void kill_request(struct request *request)
 	if (request->http)
 		http_cancel(request->http);
 	request->http = NULL;
+}
+
+/* Ends all that could call back. The memory stays until the present drain has ended, since callers may be on the stack.
+ */
+static void kill_request(struct request *request)
+{
+	struct loop *loop = request->cluster->loop;
+	request->dead = true;
+	list_remove(&request->leader_node);
+	loop_job_cancel(&request->fenced);
+	halt(request);
 	loop_free_later(loop, free_request, request);
 	release(request);
 }
@@ -191,6 +203,36 @@ static void finish(struct request *request, const struct err *err, struct json_s
 		meter_done(request->cluster->meter, request->method, clock_now() - request->started_at);
 	kill_request(request);
 	events.on_done(data, err, body);
+}
+
+static void on_fenced(void *data)
+{
+	struct request *request = data;
+	struct err err;
+	err_set(&err, "NotLeader", "%s %s was %s: this process is not the leader", request->method, request->path,
+		request->maybe_happened ? "given up" : "not sent");
+	err.outcome_unknown = request->maybe_happened;
+	finish(request, &err, (struct json_slice){NULL, 0});
+}
+
+/* Its slot is kept until on_fenced, since giving it on starts another request. */
+static void fence(struct request *request)
+{
+	request->maybe_happened |= request->http && request->write;
+	halt(request);
+	loop_post(request->cluster->loop, &request->fenced);
+}
+
+void request_fence(struct cluster *cluster)
+{
+	LIST_EACH (&cluster->leaders, node)
+		fence(LIST_ENTRY(node, struct request, leader_node));
+}
+
+static bool may_begin(const struct request *request)
+{
+	const struct elector *elector = request->cluster->elector;
+	return list_is_empty(&request->leader_node) || !elector || elector_is_leading(elector);
 }
 
 static const char *reach(const struct cluster *cluster)
@@ -458,6 +500,10 @@ static void send_request(struct request *request)
 {
 	static const struct http_events events = {on_head, on_chunk, on_warning, on_done};
 	struct cluster *cluster = request->cluster;
+	if (!may_begin(request)) {
+		fence(request);
+		return;
+	}
 	if (!has_credentials(request))
 		return;
 	request->answered = false;
@@ -488,14 +534,14 @@ static void send_request(struct request *request)
 static void enter(struct request *request)
 {
 	struct cluster *cluster = request->cluster;
-	if (request->counted && cluster->running >= CLUSTER_CALLS) {
+	if (request->counted && !request->urgent && cluster->running >= CLUSTER_CALLS) {
 		list_add_tail(&cluster->waiting, &request->node);
 		if (request->deadline)
 			loop_timer_start(cluster->loop, &request->expiry, time_left(request));
 		return;
 	}
-	request->slot = request->counted;
-	cluster->running += request->counted;
+	request->slot = request->counted && !request->urgent;
+	cluster->running += request->slot;
 	send_request(request);
 }
 
@@ -534,14 +580,19 @@ struct request *request_start(struct cluster *cluster, const struct request_opti
 	request->limit = options->limit;
 	request->stream = options->stream;
 	request->counted = options->list || !options->stream;
+	request->urgent = options->urgent;
 	request->write = is_write(options->method);
 	request->timeout = options->timeout;
 	request->started_at = clock_now();
 	request->deadline = options->timeout > 0 ? clock_now() + options->timeout : 0;
+	list_init(&request->leader_node);
+	if (options->leader)
+		list_add_tail(&cluster->leaders, &request->leader_node);
 	list_init(&request->node);
 	list_init(&request->credentials.node);
 	request->credentials.on_ready = on_credentials;
 	request->credentials.data = request;
+	loop_job_init(&request->fenced, on_fenced, request);
 	loop_timer_init(&request->wait, on_wait_over, request);
 	loop_timer_init(&request->expiry, on_expiry, request);
 	enter(request);

@@ -25,6 +25,7 @@ struct request_options {
 	bool stream;    /* on_chunk gets the body of a 2xx answer */
 	bool leader;    /* begins only while cluster->elector, where there is one, is leading; else it fails with reason
 			   NotLeader */
+	bool urgent;    /* waits for no other call: does not count against the cap */
 	bool list;      /* streamed, but a call by its kind: uses the calls' connections and counts against the cap */
 };
 
@@ -43,6 +44,9 @@ struct request;
 struct request *request_start(struct cluster *cluster, const struct request_options *options,
 			      const struct request_events *events, void *data);
 void request_cancel(struct request *request); /* no event after it */
+/* The lease is lost: nothing more is written for requests with `leader`. They fail later, from the loop. For the wake
+ * of the loop too. */
+void request_fence(struct cluster *cluster);
 /* Seconds since something came of the answer, or since it was sent; 0 while it is not under way. */
 double request_silence(const struct request *request);
 void request_suspect(struct request *request); /* http_suspect, where it is under way */

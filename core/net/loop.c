@@ -53,8 +53,9 @@ struct loop {
 	size_t deferred_count, deferred_capacity;
 	struct signal_row *signals[NSIG];
 	bool stopped;
-	loop_fn on_turn;
-	void *on_turn_data;
+	loop_fn on_turn, on_wake;
+	void *on_turn_data, *on_wake_data;
+	ev_check wake;             /* active while on_wake is set */
 	_Atomic double busy_since; /* 0 while it waits */
 
 	ev_async calls_async;
@@ -153,6 +154,21 @@ static void init_calls(struct loop *loop)
 	ev_async_start(loop->ev, &loop->calls_async);
 }
 
+static void on_check(struct ev_loop *ev, ev_check *watcher, int events)
+{
+	(void)ev, (void)events;
+	struct loop *loop = watcher->data;
+	loop->on_wake(loop->on_wake_data);
+}
+
+/* libev calls it ahead of all that the same wait brought, since nothing else here has such a priority. */
+static void init_wake(struct loop *loop)
+{
+	ev_check_init(&loop->wake, on_check);
+	ev_set_priority(&loop->wake, EV_MAXPRI);
+	loop->wake.data = loop;
+}
+
 struct loop *loop_new(struct err *err)
 {
 	/* The environment can't choose a back end, and a signal that the parent blocked is let through when it is
@@ -170,6 +186,7 @@ struct loop *loop_new(struct err *err)
 	heap_init(&loop->timers);
 	list_init(&loop->jobs);
 	init_calls(loop);
+	init_wake(loop);
 	return loop;
 }
 
@@ -190,6 +207,7 @@ void loop_free(struct loop *loop)
 	pthread_cond_destroy(&loop->calls_changed);
 	pthread_mutex_destroy(&loop->calls_lock);
 	ev_timer_stop(loop->ev, &loop->wait);
+	loop_on_wake(loop, NULL, NULL);
 	ev_loop_destroy(loop->ev);
 	heap_fini(&loop->timers);
 	alloc_free(loop->deferred);
@@ -224,6 +242,15 @@ void loop_on_turn(struct loop *loop, loop_fn fn, void *data)
 {
 	loop->on_turn = fn;
 	loop->on_turn_data = data;
+}
+
+void loop_on_wake(struct loop *loop, loop_fn fn, void *data)
+{
+	ev_check_stop(loop->ev, &loop->wake);
+	loop->on_wake = fn;
+	loop->on_wake_data = data;
+	if (fn)
+		ev_check_start(loop->ev, &loop->wake);
 }
 
 /* While the clock stands still no timer becomes due by waiting. */

@@ -58,6 +58,11 @@ double loop_next_timer(const struct loop *loop); /* on clock_now's scale; INFINI
  * (clock_stop) there is a turn at least every tenth of a real second. */
 void loop_on_turn(struct loop *loop, loop_fn fn, void *data);
 
+/* fn is called whenever the wait for events has ended, before any byte that came is read and any that waits is written.
+ * It may cancel requests and post jobs, and does nothing else. For what must look at the clock first, as this process
+ * may have been stopped for long. NULL: no more. */
+void loop_on_wake(struct loop *loop, loop_fn fn, void *data);
+
 /* Frees later, at the end of the present round: for an object that may still be on the stack of a callback. */
 void loop_free_later(struct loop *loop, loop_fn free_fn, void *object);
 

@@ -8,7 +8,7 @@
 #include "cache/census.h"
 #include "kube/cluster.h"
 #include "net/loop.h"
-#include "net/mux.h"
+#include "script/leadership.h"
 #include "script/script.h"
 #include "script/tally.h"
 
@@ -20,11 +20,12 @@ struct host {
 	struct host_options options;
 	struct loop *loop;
 	struct cluster *cluster;
-	struct mux *outside;
 	struct pool *pool;
 	struct metric_registry *metrics;
 	struct census *census;
 	struct tally *tally;
+	struct leadership *leadership; /* NULL without leader election */
+	bool left;                     /* it has ended */
 	struct list scripts;
 	struct barrier *barrier; /* from host_start on */
 	struct loop_timer grace;
@@ -50,11 +51,6 @@ struct cluster *host_cluster(const struct host *host)
 	return host->options.config ? host->cluster : NULL;
 }
 
-struct mux *host_outside(const struct host *host)
-{
-	return host->outside;
-}
-
 struct pool *host_pool(struct host *host)
 {
 	return host->pool;
@@ -77,8 +73,15 @@ bool host_is_ready(const struct host *host)
 
 bool host_is_leader(const struct host *host)
 {
-	(void)host;
-	return true;
+	return !host->leadership || leadership_holds(host->leadership);
+}
+
+void host_describe_leadership(const struct host *host, struct buf *out)
+{
+	if (host->leadership)
+		leadership_describe(host->leadership, out);
+	else
+		buf_append_text(out, "null");
 }
 
 int host_exit_code(const struct host *host)
@@ -106,11 +109,38 @@ static bool is_idle(const struct host *host)
 	return true;
 }
 
+static void cancel_calls(struct host *host)
+{
+	LIST_EACH (&host->scripts, node)
+		script_cancel(LIST_ENTRY(node, struct script, node));
+}
+
+/* A lease is given back only when nothing runs any more, since the next leader begins at once. */
 static void finish(struct host *host)
 {
 	host->phase = HOST_ENDED;
 	loop_timer_stop(host->loop, &host->grace);
-	loop_stop(host->loop);
+	if (!host->leadership || host->left) {
+		loop_stop(host->loop);
+		return;
+	}
+	cancel_calls(host);
+	leadership_leave(host->leadership);
+}
+
+void host_left_election(struct host *host)
+{
+	host->left = true;
+	if (host->phase == HOST_ENDED)
+		loop_stop(host->loop);
+}
+
+void host_lost_leadership(struct host *host)
+{
+	host->exit_code = EXIT_LOST_LEADERSHIP;
+	host->left = true;
+	cancel_calls(host);
+	finish(host);
 }
 
 static void on_settle(void *data)
@@ -163,6 +193,8 @@ void host_stop(struct host *host)
 	log_info(NULL, "stopping");
 	host->phase = HOST_ENDING;
 	drop_barrier(host);
+	if (!host_is_leader(host))
+		leadership_leave(host->leadership); /* so that it does not become the leader meanwhile */
 	LIST_EACH (&host->scripts, node)
 		script_shutdown(LIST_ENTRY(node, struct script, node));
 	loop_timer_start(host->loop, &host->grace, host->options.grace_period);
@@ -183,6 +215,8 @@ static void open_scripts(struct host *host)
 	host->phase = HOST_OPEN;
 	LIST_EACH (&host->scripts, node)
 		script_opened(LIST_ENTRY(node, struct script, node));
+	if (host->leadership)
+		leadership_start(host->leadership);
 }
 
 static void on_barrier(void *data, enum barrier_outcome outcome)
@@ -225,12 +259,13 @@ struct host *host_new(struct loop *loop, const struct host_options *options, str
 	host->loop = loop;
 	host->cluster = cluster;
 	cluster->dry_run = options->dry_run;
-	host->outside = mux_new(loop, &(struct mux_options){.max_streams = 100, .max_connections = 100});
 	host->pool = pool_new(cluster);
 	host->metrics = metric_registry_new();
 	host->census = census_new(host->metrics, host->pool);
 	host->tally = tally_new(host->metrics, host);
 	cluster->meter = meter_new(host->metrics, cluster->config->server);
+	if (options->election)
+		host->leadership = leadership_new(host, options->election);
 	list_init(&host->scripts);
 	loop_timer_init(&host->grace, on_grace_over, host);
 	loop_job_init(&host->settle, on_settle, host);
@@ -250,11 +285,11 @@ void host_free(struct host *host)
 	loop_job_cancel(&host->drop);
 	free_dropped(host);
 	loop_job_cancel(&host->settle);
+	leadership_free(host->leadership);
 	tally_free(host->tally);
 	census_free(host->census);
 	pool_free(host->pool);
 	cluster_free(host->cluster);
-	mux_free(host->outside);
 	metric_registry_free(host->metrics);
 	alloc_object_free(&host_type, host);
 }

@@ -10,6 +10,7 @@
 #include "cache/barrier.h"
 #include "cache/factory.h"
 #include "kube/config.h"
+#include "kube/elector.h"
 
 struct host;
 
@@ -24,6 +25,7 @@ struct host_options {
 	double time_limit;           /* seconds between yields; 0: none */
 	size_t memory_limit;         /* bytes a script; 0: none */
 	bool jit, unsafe_libs, dry_run;
+	const struct elector_options *election; /* NULL: this host always leads */
 };
 
 /* The program's exit codes. */

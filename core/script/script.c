@@ -359,6 +359,13 @@ static void stop_calls(struct script *script)
 		loop_timer_stop(script->loop, &LIST_ENTRY(timer_node, struct script_call, node)->timer);
 }
 
+void script_cancel(struct script *script)
+{
+	stop_calls(script);
+	script->freeing = true;
+	task_cancel_all(script->state);
+}
+
 /* A state that can't be entered any more fails each call: that is said once and not for each event. */
 void script_park(struct script *script)
 {
@@ -483,6 +490,7 @@ void script_leading(struct script *script)
 		if (call->leader)
 			begin(call, &script->timers);
 	}
+	script_open_ready(script);
 	script_open_ready(script);
 }
 

@@ -93,6 +93,7 @@ bool script_factory_has_synced(const struct script_factory *factory);
 /* The host has become the leader: what is marked so begins. Only once the script is open, at most once, and never
  * without leader election: what finds host_is_leader when it would begin need not wait for this. */
 void script_leading(struct script *script);
+void script_cancel(struct script *script);         /* ends all its calls at once; none follows */
 void script_shutdown(struct script *script);       /* runs on_shutdown; no new events */
 bool script_is_empty(const struct script *script); /* it registered nothing, so nothing will be called */
 bool script_is_idle(const struct script *script);  /* no call under way */

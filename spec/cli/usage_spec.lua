@@ -52,6 +52,8 @@ describe("the command line", function()
 		["--set"] = { "", "key", "=value" },
 		["--namespace"] = { "", "Shop", "-shop", "a/b", ("n"):rep(64) },
 		["--jit"] = { "maybe" },
+		["--lease"] = { "", "team", "/team", "shop/", "shop/Team", "shop/a..b", "shop/a/b", "Shop/a", "shop/" .. ("a."):rep(127) .. "a" },
+		["--lease-duration"] = { "15" },
 		["--kubeconfig"] = { "" },
 	} do
 		it("refuses bad values of " .. flag, function()
@@ -61,6 +63,18 @@ describe("the command line", function()
 		end)
 	end
 
+	it("refuses times of an election that could have two leaders or none", function()
+		local function election(...)
+			return { "check", "--leader-elect", ..., "x.lua" }
+		end
+		refused({ "check", "--lease", "shop/team", "x.lua" }, "--lease needs --leader-elect")
+		refused(election "--lease-duration=10s", "--lease-duration must be longer than --renew-deadline")
+		refused(election "--lease-duration=15500ms", "--lease-duration must be whole seconds")
+		refused(election "--lease-duration=0", "--lease-duration must be whole seconds")
+		refused(election "--renew-deadline=2400ms", "--renew-deadline must be longer than 1.2 times --retry-period")
+		refused(election "--retry-period=0", "--renew-deadline must be longer than 1.2 times --retry-period")
+	end)
+
 	it("takes values in every form", function()
 		local script = files.write(files.folder() .. "/a.lua", "")
 		local code, _, err = cli.run {
@@ -69,6 +83,7 @@ describe("the command line", function()
 			"-n", "shop", "-nshop", "-n=shop", "--namespace=shop", "--set", "a=b", "--set", "c=d=e", "--set=f=",
 			"--listen", "off", "--listen=:0", "--listen=[::1]:8080", "--listen", "localhost:0",
 			"--sync-timeout", "1h30m", "--sync-timeout", "0", "--grace-period=500ms",
+			"--leader-elect", "--lease", "shop/team.one", "--lease-duration", "3s", "--renew-deadline=2s", "--retry-period", "500ms",
 			"--jit", "--jit=false", "--dry-run", "--log-format=json", "--unsafe-libs=false",
 		}
 		assert.equal("", err)

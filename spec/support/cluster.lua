@@ -20,6 +20,8 @@
 --   second.stop_apiserver("KILL")  second.start_apiserver()  second.compact()
 --   second.audit("shop")           the lists and watches of ConfigMaps and Secrets in a namespace that its admin's clients have made:
 --                                  { verb =, resource =, agent =, stage = "ResponseStarted" | "ResponseComplete" } in order
+--   second.writes("shop")          the writes of ConfigMaps and Leases there: { at = seconds, resource =, name =, status =, holder = } by
+--                                  the time at which they came in
 --
 -- What was made here goes when busted ends, and so does the second cluster.
 local busted = require "busted"
@@ -321,16 +323,42 @@ function Cluster:compact()
 	assert(code == 0, stderr)
 end
 
-function Cluster:audit(namespace)
+-- What take makes of each entry of the audit log in a namespace. The last line may not be whole yet.
+local function audited(folder, namespace, take)
 	local entries = {}
-	for line in files.read(self.folder .. "/audit.log"):gmatch "[^\n]+" do
+	for line in files.read(folder .. "/audit.log"):gmatch "([^\n]+)\n" do
 		local entry = cjson.decode(line)
-		if entry.objectRef.namespace == namespace then
-			entries[#entries + 1] = {
-				verb = entry.verb, resource = entry.objectRef.resource, agent = entry.userAgent, stage = entry.stage,
-			}
-		end
+		entries[#entries + 1] = entry.objectRef.namespace == namespace and take(entry) or nil
 	end
+	return entries
+end
+
+local READS = { list = true, watch = true }
+
+function Cluster:audit(namespace)
+	return audited(self.folder, namespace, function(entry)
+		return READS[entry.verb] and {
+			verb = entry.verb, resource = entry.objectRef.resource, agent = entry.userAgent, stage = entry.stage,
+		}
+	end)
+end
+
+-- Seconds of the day that the text's month began with; a spec that runs over its end is out of luck.
+local function seconds_of(time)
+	local day, hour, minute, second = time:match "^%d+%-%d+%-(%d+)T(%d+):(%d+):([%d.]+)Z$"
+	return ((day * 24 + hour) * 60 + minute) * 60 + second
+end
+
+function Cluster:writes(namespace)
+	local entries = audited(self.folder, namespace, function(entry)
+		return not READS[entry.verb] and entry.stage == "ResponseComplete" and {
+			at = seconds_of(entry.requestReceivedTimestamp), resource = entry.objectRef.resource, name = entry.objectRef.name,
+			status = entry.responseStatus.code, holder = entry.requestObject and entry.requestObject.spec.holderIdentity,
+		}
+	end)
+	table.sort(entries, function(a, b)
+		return a.at < b.at
+	end)
 	return entries
 end
 
