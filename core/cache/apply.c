@@ -57,46 +57,72 @@ static void tell_put(struct apply *apply, enum standing standing, struct object 
 	tell(apply, NOTIFY_ADD, object, NULL, initial, false);
 }
 
+/* What the watch has told last of one key: the store's object, or the history where an own write covers it. */
+struct told {
+	const char *key;
+	size_t length;
+	struct overlay_entry *entry; /* NULL where nothing covers it */
+	struct object *object;       /* borrowed; NULL where there is none */
+};
+
+static struct told find_told(const struct apply *apply, const struct object *object)
+{
+	struct told told = {0};
+	told.key = object_key(object, &told.length);
+	told.entry = overlay_find(apply->overlay, told.key, told.length);
+	told.object = told.entry ? overlay_history(told.entry) : store_get_key(apply->store, told.key, told.length);
+	return told;
+}
+
+/* Both return the object before, owned by the caller. */
+static struct object *replace_told(struct apply *apply, const struct told *told, struct object *object)
+{
+	return told->entry ? overlay_tell(apply->overlay, told->entry, object) : store_put(apply->store, object);
+}
+
+static struct object *remove_told(struct apply *apply, const struct told *told)
+{
+	return told->entry ? overlay_tell(apply->overlay, told->entry, NULL)
+			   : store_remove(apply->store, told->key, told->length);
+}
+
 static void apply_put(struct apply *apply, struct object *object)
 {
-	size_t length;
-	const char *key = object_key(object, &length);
-	enum standing standing = judge(store_get_key(apply->store, key, length), object);
+	struct told told = find_told(apply, object);
+	enum standing standing = judge(told.object, object);
 	apply->duplicates += standing == STANDS_SAME;
 	apply->stale += standing == STANDS_OLDER;
 	if (standing == STANDS_SAME || standing == STANDS_OLDER)
 		return;
-	struct object *before = store_put(apply->store, object);
+	struct object *before = replace_told(apply, &told, object);
 	tell_put(apply, standing, object, before, false);
 	object_unref(before);
 }
 
-/* A delete of an older incarnation says nothing about the stored one; of a later one it says that the stored one is
+/* A delete of an older incarnation says nothing about the one that was told; of a later one it says that this one is
  * gone too. */
-static bool is_stale_delete(const struct object *stored, const struct object *arrived)
+static bool is_stale_delete(const struct object *told, const struct object *arrived)
 {
 	bool comparable;
-	int order = object_version_compare(object_version(arrived), object_version(stored), &comparable);
+	int order = object_version_compare(object_version(arrived), object_version(told), &comparable);
 	return comparable && order < 0;
 }
 
 static void apply_delete(struct apply *apply, struct object *object)
 {
-	size_t length;
-	const char *key = object_key(object, &length);
-	struct object *stored = store_get_key(apply->store, key, length);
-	if (!stored) {
+	struct told told = find_told(apply, object);
+	if (!told.object) {
 		apply->duplicates++;
 		return;
 	}
-	if (is_stale_delete(stored, object)) {
+	if (is_stale_delete(told.object, object)) {
 		apply->stale++;
 		return;
 	}
-	bool other = strcmp(object_uid(stored), object_uid(object)) != 0;
-	stored = store_remove(apply->store, key, length);
-	tell_delete(apply, other ? stored : object, other);
-	object_unref(stored);
+	bool other = strcmp(object_uid(told.object), object_uid(object)) != 0;
+	struct object *before = remove_told(apply, &told);
+	tell_delete(apply, other ? before : object, other);
+	object_unref(before);
 }
 
 /* What a REPLACE did to one key of the list. */
@@ -174,10 +200,12 @@ static void apply_replace(struct apply *apply, const struct delta *delta, bool i
 {
 	struct change *changes = alloc_zero(delta->count * sizeof(*changes));
 	struct gone gone = {0};
+	overlay_lift(apply->overlay);
 	store_begin_round(apply->store);
 	for (size_t i = 0; i < delta->count; i++)
 		changes[i] = replace_one(apply, delta->objects[i], delta->truth);
 	remove_missed(apply, delta->namespace, &gone);
+	overlay_lay(apply->overlay, delta->version, delta->truth ? delta->asked_at : 0);
 	tell_gone(apply, &gone);
 	tell_changes(apply, delta, changes, initial);
 	alloc_free(changes);
@@ -188,12 +216,17 @@ void apply_delta(struct apply *apply, struct delta *delta, bool initial)
 	switch (delta->type) {
 	case DELTA_PUT:
 		apply_put(apply, delta->object);
+		overlay_pass(apply->overlay, object_version(delta->object));
 		break;
 	case DELTA_DELETE:
 		apply_delete(apply, delta->object);
+		overlay_pass(apply->overlay, object_version(delta->object));
 		break;
 	case DELTA_REPLACE:
 		apply_replace(apply, delta, initial);
+		break;
+	case DELTA_BOOKMARK:
+		overlay_pass(apply->overlay, delta->version ? delta->version : "");
 		break;
 	}
 }

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "cache/feed.h"
 #include "cache/keymap.h"
 
 ALLOC_TYPE(factory_type, "factory");
@@ -89,6 +90,34 @@ void pool_each(struct pool *pool, void (*on_informer)(void *data, struct informe
 		if (informer_leads(informer))
 			on_informer(data, informer);
 	}
+}
+
+/* A script's index function runs in it, and may end any informer: so all feeds are held until all have been told. */
+static void note_in_feeds(struct pool *pool, const struct write *write, const struct write_result *result)
+{
+	struct feed **feeds = NULL;
+	size_t count = 0;
+	LIST_EACH (&pool->feeds, node) {
+		struct feed *feed = LIST_ENTRY(node, struct feed, node);
+		if (feed->resource != write->resource)
+			continue;
+		feeds = alloc_resize(feeds, (count + 1) * sizeof(*feeds));
+		feeds[count++] = feed_ref(feed);
+	}
+	for (size_t i = 0; i < count; i++) {
+		feed_note_write(feeds[i], write, result);
+		feed_unref(feeds[i]);
+	}
+	alloc_free(feeds);
+}
+
+void pool_note_write(struct pool *pool, const struct write *write)
+{
+	struct write_result result;
+	write_read(write, &result);
+	if (result.outcome != WRITE_NOTHING)
+		note_in_feeds(pool, write, &result);
+	write_result_fini(&result);
 }
 
 static struct member *make_member(struct pool *pool, const struct informer_spec *spec, const struct buf *key,

@@ -5,12 +5,17 @@
 
 #include "cache/barrier.h"
 #include "cache/informer.h"
+#include "cache/write.h"
 
 struct pool;
 struct pool *pool_new(struct cluster *cluster);
 void pool_free(struct pool *pool); /* no factory may be left */
 /* Visits the live informers in the order made, of those that share a watch the first: for /status and the like. */
 void pool_each(struct pool *pool, void (*on_informer)(void *data, struct informer *informer), void *data);
+
+/* A write that the server has answered with success, and that was no dry run: from here on the caches of its resource
+ * show it. */
+void pool_note_write(struct pool *pool, const struct write *write);
 
 struct factory;
 struct factory *factory_new(struct pool *pool);

@@ -76,6 +76,7 @@ struct feed *feed_new(struct cluster *cluster, struct list *peers, const struct 
 	feed->peers = peers;
 	feed->spec = spec;
 	feed->projection = projection;
+	feed->selector = spec.label_selector ? selector_new(spec.label_selector, NULL) : NULL;
 	feed->store = store_new();
 	feed->apply = (struct apply){.store = feed->store, .notify = on_notification, .data = feed};
 	queue_init(&feed->queue);
@@ -119,6 +120,7 @@ static void destroy(void *object)
 {
 	struct feed *feed = object;
 	projection_fini(&feed->projection);
+	selector_free(feed->selector);
 	spec_fini(&feed->spec);
 	alloc_free(feed->scopes);
 	alloc_object_free(&feed_type, feed);
@@ -135,15 +137,29 @@ void feed_unref(struct feed *feed)
 	if (--feed->count)
 		return;
 	feed_stop(feed);
+	for (size_t i = 0; i < feed->scope_count; i++)
+		overlay_fini(&feed->scopes[i].overlay);
 	store_free(feed->store);
 	feed->store = NULL;
 	/* Its reflectors still look at its projection, and a callback of its own may be on the stack. */
 	loop_free_later(loop_of(feed), destroy, feed);
 }
 
+/* An overlay's entries that come later are of newer writes. */
+static bool tells_nothing(const struct scope *scope, const struct delta *delta)
+{
+	return delta->type == DELTA_BOOKMARK && overlay_is_empty(&scope->overlay);
+}
+
 static void on_delta(void *data, struct delta *delta)
 {
-	struct feed *feed = ((struct scope *)data)->feed;
+	struct scope *scope = data;
+	struct feed *feed = scope->feed;
+	if (tells_nothing(scope, delta)) {
+		delta_free(delta);
+		return;
+	}
+	delta->scope = (size_t)(scope - feed->scopes);
 	queue_push(&feed->queue, delta);
 	loop_post(loop_of(feed), &feed->apply_job);
 }
@@ -224,27 +240,22 @@ static void note_listed(struct feed *feed, struct scope *scope)
 	changed(feed);
 }
 
-/* The scope of a REPLACE, for it is not told otherwise whether this is its first. */
-static struct scope *scope_of(struct feed *feed, const struct delta *delta)
-{
-	if (delta->type != DELTA_REPLACE)
-		return NULL;
-	for (size_t i = 0; i < feed->scope_count; i++) {
-		struct scope *scope = &feed->scopes[i];
-		if (!scope->namespace || !delta->namespace || !strcmp(scope->namespace, delta->namespace))
-			return scope;
-	}
-	return NULL;
-}
-
 static void apply_one(struct feed *feed, struct delta *delta)
 {
-	struct scope *scope = scope_of(feed, delta);
-	bool first = scope && !scope->listed;
+	struct scope *scope = &feed->scopes[delta->scope];
+	bool first = delta->type == DELTA_REPLACE && !scope->listed;
+	feed->apply.overlay = &scope->overlay;
 	apply_delta(&feed->apply, delta, first);
 	if (first)
 		note_listed(feed, scope);
 	delta_free(delta);
+}
+
+void feed_catch_up(struct feed *feed)
+{
+	for (struct delta *delta; (delta = queue_pop(&feed->queue));)
+		apply_one(feed, delta);
+	loop_job_cancel(&feed->apply_job);
 }
 
 static void run_apply(void *data)
@@ -271,6 +282,7 @@ static void make_scopes(struct feed *feed)
 	for (size_t i = 0; i < feed->scope_count; i++) {
 		feed->scopes[i].feed = feed;
 		feed->scopes[i].namespace = named ? feed->spec.namespaces[i] : NULL;
+		overlay_init(&feed->scopes[i].overlay, feed->store);
 	}
 }
 

@@ -12,7 +12,9 @@
 #include "base/backoff.h"
 #include "cache/apply.h"
 #include "cache/spec.h"
+#include "cache/write.h"
 #include "kube/discovery.h"
+#include "kube/selector.h"
 
 enum feed_phase {
 	FEED_IDLE,
@@ -27,6 +29,7 @@ struct scope {
 	struct feed *feed;
 	struct reflector *reflector; /* NULL unless RUNNING */
 	const char *namespace;       /* borrowed from the spec; NULL for all */
+	struct overlay overlay;      /* over the feed's store, of the namespace's keys */
 	bool listed;                 /* its first list is applied */
 	bool stale;                  /* the log knows that the server refuses to tell more */
 };
@@ -39,6 +42,7 @@ struct feed {
 	struct cluster *cluster;
 	struct spec spec; /* of its first informer */
 	struct projection projection;
+	struct selector *selector; /* the spec's label selector; NULL for none */
 
 	enum feed_phase phase;
 	const struct resource *resource; /* the last that was found */
@@ -68,6 +72,14 @@ struct feed *feed_ref(struct feed *feed);
 void feed_unref(struct feed *feed);
 void feed_start(struct feed *feed);
 void feed_stop(struct feed *feed); /* ends its requests; the store stays */
+
+/* What the queue holds is applied at once. */
+void feed_catch_up(struct feed *feed);
+/* What the API answered a write by this host shows in the store at once, where it is of the feed's resource and of what
+ * it watches; handlers hear of it from the watch. result: what write_read made of it. */
+void feed_note_write(struct feed *feed, const struct write *write, const struct write_result *result);
+/* As store_each over all of the store, but each object as the watch told it last, whatever own writes show. */
+void feed_each_told(const struct feed *feed, store_visit_fn on_object, void *data);
 
 bool feed_is_needed(const struct feed *feed);  /* one of its informers is */
 bool feed_is_awaited(const struct feed *feed); /* it is needed, and has never synced */

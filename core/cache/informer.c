@@ -180,6 +180,11 @@ struct store *informer_store(struct informer *informer)
 	return informer->feed->store;
 }
 
+void informer_each_told(const struct informer *informer, store_visit_fn on_object, void *data)
+{
+	feed_each_told(informer->feed, on_object, data);
+}
+
 const char *informer_kind(const struct informer *informer)
 {
 	if (informer->feed->resource)

@@ -203,7 +203,7 @@ static double resync_period(const struct listener *listener)
 
 void listener_take_stored(struct listener *listener)
 {
-	store_each(informer_store(listener->informer), NULL, push_initial, listener);
+	informer_each_told(listener->informer, push_initial, listener);
 }
 
 void listener_open(struct listener *listener)
@@ -233,7 +233,7 @@ static void on_resync(void *data)
 	struct informer *informer = listener->informer;
 	bool waits = listener->options.every_event && listener->resyncs;
 	if (informer_has_synced(informer) && !waits)
-		store_each(informer_store(informer), NULL, push_resync, listener);
+		informer_each_told(informer, push_resync, listener);
 	loop_timer_start(informer_loop(informer), &listener->resync, resync_period(listener));
 }
 

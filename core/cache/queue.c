@@ -21,6 +21,7 @@ void delta_free(struct delta *delta)
 		object_unref(delta->objects[i]);
 	alloc_free(delta->objects);
 	alloc_free(delta->namespace);
+	alloc_free(delta->version);
 	alloc_object_free(&delta_type, delta);
 }
 

@@ -8,7 +8,8 @@
 enum delta_type {
 	DELTA_PUT, /* ADDED or MODIFIED: the server's word is not trusted to tell which, the store is */
 	DELTA_DELETE,
-	DELTA_REPLACE /* all objects of one scope */
+	DELTA_REPLACE, /* all objects of one scope */
+	DELTA_BOOKMARK /* nothing has changed up to a version */
 };
 
 struct delta {
@@ -19,6 +20,9 @@ struct delta {
 	size_t count;
 	char *namespace; /* REPLACE: the scope, NULL for all; owned */
 	bool truth;      /* REPLACE: listed at "", so true even where it is older than the store */
+	double asked_at; /* REPLACE: when the list was asked for, on clock_now's scale */
+	char *version;   /* REPLACE, BOOKMARK: what has been told up to; NULL where that is not known; owned */
+	size_t scope;    /* its reflector's number in the feed, which sets it */
 };
 
 struct queue {

@@ -25,6 +25,7 @@ void reflector_initial(struct reflector *reflector)
 	struct buf query;
 	reflector_end_list(reflector);
 	strcpy(list->asked, reflector->lost ? "" : reflector->version);
+	list->asked_at = clock_now();
 	list->page = 1;
 	list->counted = list->counted_bytes = 0;
 	buf_init(&query, 0);

@@ -49,6 +49,7 @@ void reflector_list(struct reflector *reflector, const char *asked, bool whole)
 	reflector_end_list(reflector);
 	strcpy(list->asked, asked);
 	list->version[0] = '\0';
+	list->asked_at = clock_now();
 	list->limit = whole ? 0 : choose_limit(reflector, asked);
 	list->page = 1;
 	list->bytes = list->counted = list->counted_bytes = 0;
@@ -187,7 +188,7 @@ static char *next_token(struct json_slice metadata)
 	return NULL;
 }
 
-static struct delta *make_replace(struct reflector *reflector)
+static struct delta *make_replace(struct reflector *reflector, const char *version)
 {
 	struct listing *list = &reflector->list;
 	struct delta *delta = delta_new(DELTA_REPLACE);
@@ -195,6 +196,8 @@ static struct delta *make_replace(struct reflector *reflector)
 	delta->count = list->count;
 	delta->namespace = alloc_string(reflector->options.namespace);
 	delta->truth = !*list->asked;
+	delta->asked_at = list->asked_at;
+	delta->version = alloc_string(version);
 	list->objects = NULL;
 	list->count = list->capacity = 0;
 	return delta;
@@ -202,7 +205,7 @@ static struct delta *make_replace(struct reflector *reflector)
 
 void reflector_replace(struct reflector *reflector, const char *version)
 {
-	struct delta *delta = make_replace(reflector);
+	struct delta *delta = make_replace(reflector, version);
 	reflector->lost = reflector->cut_off = false;
 	reflector->counts.last_event_at = clock_now();
 	strcpy(reflector->version, version);

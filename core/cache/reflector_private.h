@@ -29,6 +29,7 @@ struct listing {
 	struct split *split;        /* of the page under way */
 	char asked[VERSION_SIZE];   /* the first page's resourceVersion; "" is the truth */
 	char version[VERSION_SIZE]; /* what the first page answered */
+	double asked_at;            /* the first page; clock_now's scale */
 	int limit;                  /* 0: not paged */
 	char *token;                /* of the page under way; NULL on the first */
 	int page;                   /* from 1 */

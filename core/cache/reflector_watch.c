@@ -44,16 +44,18 @@ static bool is_own_kind(const struct reflector *reflector, const struct json_met
 	       json_string_equals(meta->api_version, "meta.k8s.io/v1");
 }
 
-static void take_bookmark(struct reflector *reflector, const struct json_meta *meta)
+static int take_bookmark(struct reflector *reflector, const struct json_meta *meta)
 {
-	char *version = json_string_copy(meta->resource_version);
-	if (version && strlen(version) < VERSION_SIZE)
-		note_version(reflector, version);
-	alloc_free(version);
+	struct delta *delta = delta_new(DELTA_BOOKMARK);
+	delta->version = json_string_copy(meta->resource_version);
+	if (delta->version && strlen(delta->version) < VERSION_SIZE)
+		note_version(reflector, delta->version);
 	reflector->counts.bookmarks++;
 	reflector->watch.bookmarks++;
 	reflector->counts.last_bookmark_at = clock_now();
 	reflector_guard(reflector);
+	reflector->events.on_delta(reflector->data, delta);
+	return reflector->ended ? -1 : 0;
 }
 
 static int take_object(struct reflector *reflector, const struct frame_event *event, const struct json_meta *meta,
@@ -103,9 +105,7 @@ static int on_event(void *data, const struct frame_event *event, struct err *err
 	}
 	if (reflector->watch.initial)
 		return reflector_initial_event(reflector, event, &meta, err);
-	if (bookmark)
-		take_bookmark(reflector, &meta);
-	else if (take_object(reflector, event, &meta, err))
+	if (bookmark ? take_bookmark(reflector, &meta) : take_object(reflector, event, &meta, err))
 		return -1;
 	reflector->watch.moved = true;
 	return 0;

@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "cache/factory.h"
 #include "kube/discovery.h"
+#include "kube/dryrun.h"
 #include "kube/request.h"
 #include "kube/status.h"
 #include "script/bind.h"
@@ -12,6 +14,7 @@
 #include "script/library.h"
 #include "script/task.h"
 #include "script/value.h"
+#include "work/controller.h"
 
 ALLOC_TYPE(call_type, "API call");
 
@@ -21,8 +24,11 @@ ALLOC_TYPE(call_type, "API call");
 struct api_call {
 	struct task *task;
 	struct cluster *cluster;
+	struct pool *pool;
 	struct discovery_lookup *lookup; /* while the kind is looked up */
 	struct request *request;         /* while the server is asked */
+	const struct resource *resource; /* then */
+	bool dry_run;
 	char *method, *api_version, *kind, *namespace, *name, *subresource, *content_type;
 	struct buf query, body;
 	double timeout;
@@ -74,10 +80,34 @@ static void finish(struct api_call *call, const struct err *err, struct json_sli
 	task_wake(task, push_answer, &answer);
 }
 
+/* The caches show it before the script goes on. */
+static void note_write(const struct api_call *call, struct json_slice answer)
+{
+	struct write write = {call->resource, call->method, call->namespace, call->name, answer};
+	if (!call->dry_run)
+		pool_note_write(call->pool, &write);
+}
+
+/* For the key of the reconcile that wrote: the event of that version is no news to it. */
+static void note_version(const struct api_call *call, struct json_slice answer)
+{
+	struct work *work = task_work(call->task);
+	if (!work || call->dry_run || !strcmp(call->method, "GET"))
+		return;
+	char *version = json_string_copy(json_get(json_get(answer, "metadata"), "resourceVersion"));
+	if (version)
+		work_wrote(work, version);
+	alloc_free(version);
+}
+
 static void on_done(void *data, const struct err *err, struct json_slice body)
 {
 	struct api_call *call = data;
 	call->request = NULL;
+	if (!err) {
+		note_write(call, body);
+		note_version(call, body);
+	}
 	finish(call, err, body);
 }
 
@@ -105,6 +135,8 @@ static void start_request(struct api_call *call, const struct resource *resource
 					  .body_length = call->body.length,
 					  .timeout = call->timeout,
 					  .leader = task_is_leader(call->task)};
+	call->resource = resource;
+	call->dry_run = dryrun_is_in(options.query) || dryrun_holds(call->cluster, options.path);
 	call->request = request_start(call->cluster, &options, &events, call);
 	buf_fini(&path);
 }
@@ -201,6 +233,7 @@ static int l_request(lua_State *L)
 		return 2;
 	}
 	struct api_call *call = make_call(L, task, cluster, scratch);
+	call->pool = host_pool(host);
 	call->lookup = discovery_find(cluster->discovery, call->api_version, call->kind, NULL, on_found, call);
 	return task_wait(L, task, on_cancel, call);
 }

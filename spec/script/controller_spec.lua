@@ -311,6 +311,47 @@ describe("a controller", function()
 		end)
 	end)
 
+	describe("that brings its own keys back", function()
+		-- So many reconciles that each write, within so many seconds.
+		local function runs(count, seconds)
+			load(([[
+				local count = 0
+				k8s.controller { name = "keys", watch = maps, reconcile = function(request)
+					count = count + 1
+					tell("ran", { name = request.name })
+					if count <= %d then assert(k8s.patch(request, { data = { count = tostring(count) } })) end
+				end }]]):format(count))
+			assert(cluster:create(map "a"))
+			cluster:advance(seconds)
+			return #told "ran"
+		end
+
+		it("more than 20 times in 10 s is reported once, and slowed", function()
+			-- 21 at once; then after 1, 2, 4 and 8 s.
+			assert.equal(25, runs(1000, 20))
+			local warnings = cluster:logs { level = "warn", controller = "keys", name = "a", namespace = "default" }
+			assert.equal(1, #warnings)
+			assert.matches("^hot loop", warnings[1].msg)
+		end)
+
+		it("a few times is not slowed", function()
+			assert.equal(21, runs(20, 5))
+			assert.same({}, cluster:logs { level = "warn" })
+		end)
+
+		it("is not slowed for what others write", function()
+			load [[k8s.controller { name = "keys", watch = maps, reconcile = function(request) tell("ran", { name = request.name }) end }]]
+			assert(cluster:create(map "a"))
+			cluster:settle()
+			for i = 1, 50 do
+				assert(cluster:patch(map "a", { data = { i = tostring(i) } }))
+				cluster:settle()
+			end
+			assert.equal(51, #told "ran")
+			assert.same({}, cluster:logs { level = "warn" })
+		end)
+	end)
+
 	describe("with a finalizer", function()
 		local FINALIZER = "example.com/keys"
 
