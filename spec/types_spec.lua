@@ -128,7 +128,7 @@ describe("lua/types/perilune.lua", function()
 				checked = checked + 1
 			end
 		end
-		assert.equal(6, checked)
+		assert.equal(7, checked)
 	end)
 
 	it("has each type's methods", function()
@@ -172,6 +172,7 @@ describe("lua/types/perilune.lua", function()
 		known("core/script/bind_defaults.c", "perilune.factory_options", "bind_defaults_new")
 		known("core/script/bind_defaults.c", "perilune.kind_options", "check_kind")
 		known("core/script/bind_factory.c", "perilune.wait_options", "l_wait_for_cache_sync")
+		known("core/script/bind_http.c", "perilune.http_request", "l_request")
 		known("core/script/bind_time.c", "perilune.every_options", "l_every")
 	end)
 
@@ -223,6 +224,7 @@ describe("lua/types/perilune.lua", function()
 			return keys(found)
 		end
 		assert.same(fields("core/script/bind.c", "bind_err_push"), names_of(classes, "perilune.err"))
+		assert.same(fields("core/script/bind_http.c", "push_answer"), names_of(classes, "perilune.http_answer"))
 		assert.same(fields("core/script/bind_factory.c", "push_result"), names_of(classes, "perilune.wait_result"))
 		assert.same(fields("core/script/bind_factory.c", "push_report"), names_of(classes, "perilune.informer_report"))
 		local events = quoted("core/script/bind_event.c", 'strcmp%(name, ("[%w_]+")%)')

@@ -10,6 +10,7 @@
 ALLOC_TYPE(http_type, "http");
 
 #define DEFAULT_LIMIT ((size_t)64 << 20)
+#define FIELDS_LIMIT ((size_t)64 << 10)
 #define DEFAULT_CONNECT_TIMEOUT 30.0
 #define KEPT_CAPACITY ((size_t)64 << 10) /* of an idle stream's buffer */
 
@@ -23,6 +24,7 @@ static void http_free(void *object)
 	alloc_free(http->transfer.origin_name);
 	buf_fini(&http->body);
 	buf_fini(&http->warnings);
+	buf_fini(&http->fields);
 	alloc_object_free(&http_type, http);
 }
 
@@ -103,7 +105,8 @@ static void end(struct http *http)
 				     .head = http->head,
 				     .message = failure ? http->message : NULL,
 				     .sent = http_was_sent(http),
-				     .body = &http->body};
+				     .body = &http->body,
+				     .fields = &http->fields};
 	leave(http);
 	http->events.on_done(http->data, &result);
 }
@@ -194,6 +197,8 @@ static struct http *http_new(struct mux *mux, const struct http_request *request
 	loop_timer_init(&http->connect_deadline, on_connect_deadline, http);
 	buf_init(&http->body, http->limit);
 	buf_init(&http->warnings, 0);
+	buf_init(&http->fields, FIELDS_LIMIT);
+	http->keeps_fields = request->fields;
 	return http;
 }
 

@@ -41,6 +41,7 @@ struct http_request {
 	double connect_timeout;  /* seconds; 0 is 30 */
 	double timeout;          /* seconds for the whole of it; 0 is none */
 	size_t limit; /* most bytes of a buffered answer, and of an error's body when streamed; 0 is 64 MiB */
+	bool fields;  /* the head's fields are wanted, 64 KiB at most; what has more ends as HTTP_TOO_LARGE */
 	bool stream;  /* on_chunk gets the body of a 2xx answer; other answers are buffered all the same */
 };
 
@@ -66,6 +67,8 @@ struct http_result {
 	const char *message;   /* one line when failure is set; borrowed for the call */
 	bool sent;             /* some of the request may have reached the server */
 	struct buf *body;      /* the buffered answer; borrowed, buf_take and the like are allowed */
+	/* Where they were wanted: name, NUL, value, NUL for each in order, names in lower case; borrowed. */
+	const struct buf *fields;
 };
 
 struct http_events {

@@ -1,5 +1,6 @@
 #include <ctype.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -65,6 +66,7 @@ static void begin_head(struct http *http, const char *line)
 	http->head_begun = true;
 	http->head = (struct http_head){.retry_after = -1};
 	buf_reset(&http->warnings);
+	buf_reset(&http->fields);
 	const char *status = strchr(line, ' ');
 	http->head.status = status ? atoi(status) : 0;
 	if (strncmp(line, "HTTP/1", 6) == 0)
@@ -89,6 +91,27 @@ static void read_field(struct http *http, const char *line)
 		snprintf(http->head.content_type, sizeof(http->head.content_type), "%s", value);
 	else if ((value = header_value(line, "warning")))
 		parse_warnings(&http->warnings, value);
+}
+
+/* line is as it came. -1 when the fields are too large. */
+static int keep_field(struct http *http, const char *line, size_t length)
+{
+	const char *colon = memchr(line, ':', length), *end = line + length;
+	if (!colon)
+		return 0;
+	for (const char *at = line; at < colon; at++)
+		buf_append_char(&http->fields, (char)tolower((unsigned char)*at));
+	buf_append_char(&http->fields, '\0');
+	for (colon++; colon < end && isspace((unsigned char)*colon);)
+		colon++;
+	while (end > colon && isspace((unsigned char)end[-1]))
+		end--;
+	if (!buf_append(&http->fields, colon, (size_t)(end - colon)) && !buf_append_char(&http->fields, '\0'))
+		return 0;
+	http->failure = HTTP_TOO_LARGE;
+	snprintf(http->message, sizeof(http->message), "the head of the answer is larger than %zu bytes",
+		 http->fields.limit);
+	return -1;
 }
 
 static void read_line(struct http *http, const char *line)
@@ -117,5 +140,5 @@ size_t http_on_header(char *bytes, size_t size, size_t count, void *data)
 		kept--;
 	line[kept] = '\0';
 	read_line(http, line);
-	return length;
+	return http->keeps_fields && keep_field(http, bytes, length) ? 0 : length;
 }

@@ -44,6 +44,8 @@ struct http {
 	bool head_begun, head_complete, head_told;
 	struct buf body;     /* a streamed one: what came since the last on_chunk */
 	struct buf warnings; /* each ended by a NUL */
+	struct buf fields;   /* as in the result */
+	bool keeps_fields;
 	double last_byte_at;
 
 	struct http_attempt attempt;

@@ -370,6 +370,7 @@ static void close_parts(lua_State *L)
 					       {"json", "k8s.json"},
 					       {"yaml", "k8s.yaml"},
 					       {"status", "k8s.status"},
+					       {"http", "k8s.http"},
 					       {"conditions", "k8s.conditions"},
 					       {"predicate", "k8s.predicate"}};
 	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
@@ -395,9 +396,9 @@ static void push_config(lua_State *L)
 
 void bind_open(lua_State *L)
 {
-	static void (*const parts[])(lua_State *) = {bind_json_open,    bind_log_open,     bind_time_open,
-						     bind_client_open,  bind_helpers_open, bind_informer_open,
-						     bind_factory_open, bind_event_open,   bind_controller_open};
+	static void (*const parts[])(lua_State *) = {
+	    bind_json_open,     bind_log_open,     bind_time_open,  bind_client_open,     bind_helpers_open,
+	    bind_informer_open, bind_factory_open, bind_event_open, bind_controller_open, bind_http_open};
 	value_open(L);
 	open_err(L);
 	lua_newtable(L);

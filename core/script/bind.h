@@ -19,6 +19,7 @@ void bind_json_open(lua_State *L);
 void bind_time_open(lua_State *L);
 void bind_client_open(lua_State *L);
 void bind_helpers_open(lua_State *L);
+void bind_http_open(lua_State *L);
 void bind_informer_open(lua_State *L);
 void bind_factory_open(lua_State *L);
 void bind_controller_open(lua_State *L);

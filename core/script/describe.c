@@ -5,6 +5,7 @@
 #include "cache/informer.h"
 #include "script/consumer.h"
 #include "script/host_private.h"
+#include "script/reconciler.h"
 #include "script/script.h"
 
 static size_t list_length(const struct list *list)
@@ -48,6 +49,22 @@ static void describe_calls(const struct list *calls, const char *what, struct bu
 		buf_append_format(out, " (%zu)\n", count);
 }
 
+static void describe_source(void *data, enum source_kind kind, const struct informer *informer)
+{
+	static const char *const words[] = {[SOURCE_WATCH] = "watches", [SOURCE_OWNS] = "owns", [SOURCE_MAP] = "maps"};
+	buf_append_format(data, ", %s %s", words[kind], informer_label(informer));
+}
+
+static void describe_controller(const struct reconciler *reconciler, struct buf *out)
+{
+	const struct controller *controller = reconciler_controller(reconciler);
+	unsigned workers = controller_workers(controller);
+	buf_append_format(out, "  controller %s, %u worker%s", controller_name(controller), workers,
+			  workers == 1 ? "" : "s");
+	reconciler_each_source(reconciler, describe_source, out);
+	buf_append_text(out, "\n");
+}
+
 static void describe_script(struct script *script, struct buf *out)
 {
 	struct description description = {script, out};
@@ -55,6 +72,8 @@ static void describe_script(struct script *script, struct buf *out)
 			  script_is_empty(script) ? ": registers nothing" : "");
 	LIST_EACH (&script->factories, node)
 		factory_each(LIST_ENTRY(node, struct script_factory, node)->factory, describe_informer, &description);
+	LIST_EACH (&script->reconcilers, reconciler_node)
+		describe_controller(reconciler_of_node(reconciler_node), out);
 	describe_calls(&script->mains, "main", out);
 	describe_calls(&script->on_synced, "on_synced", out);
 	describe_calls(&script->on_shutdown, "on_shutdown", out);
@@ -149,6 +168,22 @@ static void append_handlers(const struct script *script, struct buf *out)
 	buf_append_text(out, "]");
 }
 
+static void append_controllers(const struct script *script, struct buf *out)
+{
+	buf_append_text(out, ",\"controllers\":[");
+	LIST_EACH (&script->reconcilers, node) {
+		const struct controller *controller = reconciler_controller(reconciler_of_node(node));
+		const struct workqueue *queue = controller_queue(controller);
+		buf_append_text(out, out->data[out->length - 1] == '[' ? "{" : ",{");
+		append_string(out, "controller", controller_name(controller));
+		buf_append_format(out, ",\"started\":%s,\"workers\":%u,\"running\":%zu,\"depth\":%zu,\"delayed\":%zu",
+				  controller_is_started(controller) ? "true" : "false", controller_workers(controller),
+				  workqueue_running(queue), workqueue_depth(queue), workqueue_delayed(queue));
+		buf_append_format(out, ",\"oldestSeconds\":%.3f}", workqueue_age(queue));
+	}
+	buf_append_text(out, "]");
+}
+
 static void append_script(const struct script *script, struct buf *out)
 {
 	buf_append_text(out, out->data[out->length - 1] == '[' ? "{" : ",{");
@@ -158,6 +193,7 @@ static void append_script(const struct script *script, struct buf *out)
 	buf_append_format(out, ",\"memoryBytes\":%zu,\"runningCalls\":%u,\"events\":%lu,\"errors\":%lu",
 			  script->state->memory, script->tasks, script->events, script->errors);
 	append_handlers(script, out);
+	append_controllers(script, out);
 	buf_append_text(out, "}");
 }
 

@@ -8,6 +8,7 @@
 #include "cache/census.h"
 #include "kube/cluster.h"
 #include "net/loop.h"
+#include "net/mux.h"
 #include "script/leadership.h"
 #include "script/script.h"
 #include "script/tally.h"
@@ -20,6 +21,7 @@ struct host {
 	struct host_options options;
 	struct loop *loop;
 	struct cluster *cluster;
+	struct mux *outside;
 	struct pool *pool;
 	struct metric_registry *metrics;
 	struct census *census;
@@ -49,6 +51,11 @@ struct loop *host_loop(const struct host *host)
 struct cluster *host_cluster(const struct host *host)
 {
 	return host->options.config ? host->cluster : NULL;
+}
+
+struct mux *host_outside(const struct host *host)
+{
+	return host->outside;
 }
 
 struct pool *host_pool(struct host *host)
@@ -259,6 +266,7 @@ struct host *host_new(struct loop *loop, const struct host_options *options, str
 	host->loop = loop;
 	host->cluster = cluster;
 	cluster->dry_run = options->dry_run;
+	host->outside = mux_new(loop, &(struct mux_options){.max_streams = 100, .max_connections = 100});
 	host->pool = pool_new(cluster);
 	host->metrics = metric_registry_new();
 	host->census = census_new(host->metrics, host->pool);
@@ -290,6 +298,7 @@ void host_free(struct host *host)
 	census_free(host->census);
 	pool_free(host->pool);
 	cluster_free(host->cluster);
+	mux_free(host->outside);
 	metric_registry_free(host->metrics);
 	alloc_object_free(&host_type, host);
 }

@@ -387,6 +387,16 @@ void reconciler_drop_factory(struct reconciler *reconciler, const struct script_
 	}
 }
 
+void reconciler_each_source(const struct reconciler *reconciler,
+			    void (*on_source)(void *data, enum source_kind kind, const struct informer *informer),
+			    void *data)
+{
+	LIST_EACH (&reconciler->feeders, node) {
+		const struct reconciler_source *options = &feeder_of_node(node)->options;
+		on_source(data, options->kind, options->informer);
+	}
+}
+
 struct controller *reconciler_controller(const struct reconciler *reconciler)
 {
 	return reconciler->controller;

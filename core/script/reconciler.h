@@ -46,6 +46,11 @@ void reconciler_stop(struct reconciler *reconciler); /* no new calls; those that
 /* The sources whose informers are this factory's bring nothing more. */
 void reconciler_drop_factory(struct reconciler *reconciler, const struct script_factory *factory);
 
+/* In the order added. */
+void reconciler_each_source(const struct reconciler *reconciler,
+			    void (*on_source)(void *data, enum source_kind kind, const struct informer *informer),
+			    void *data);
+
 struct controller *reconciler_controller(const struct reconciler *reconciler);
 struct informer *reconciler_primary(const struct reconciler *reconciler);
 struct reconciler *reconciler_of_node(struct list *node);

@@ -67,9 +67,11 @@ static struct traffic look(struct testing *testing, struct buf *names)
 {
 	struct traffic traffic = {.exchange = sandbox_exchange(testing->sandbox), .names = names};
 	LIST_EACH (&testing->programs, node) {
-		struct cluster *cluster = host_cluster(LIST_ENTRY(node, struct testing_program, node)->host);
+		struct host *host = LIST_ENTRY(node, struct testing_program, node)->host;
+		struct cluster *cluster = host_cluster(host);
 		http_each(cluster->calls, look_at, &traffic);
 		http_each(cluster->watches, look_at, &traffic);
+		http_each(host_outside(host), look_at, &traffic);
 	}
 	return traffic;
 }

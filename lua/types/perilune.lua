@@ -404,6 +404,29 @@ function k8s.status.update(object, options) end
 ---@return perilune.object object, perilune.err? err
 function k8s.status.patch(reference, change, options) end
 
+-- Other servers.
+
+---@class perilune.http_request
+---@field url string http or https
+---@field method? string GET unless said
+---@field headers? table<string, string|string[]> not those that frame the request, such as Content-Length
+---@field body? string 16 MiB at most
+---@field timeout? number of the whole of it (30); 0: none
+
+---@class perilune.http_answer
+---@field status integer
+---@field headers table<string, string> names in lower case; several of one name joined with ", "; 64 KiB at most
+---@field body string 16 MiB at most
+
+---@class perilune.http
+k8s.http = {}
+
+---Asks a server that is no part of the cluster: without the cluster's credentials, trusting the system's authorities, through no
+---proxy, whatever the environment says. Waits. Any status is an answer; redirects are not followed.
+---@param options perilune.http_request
+---@return perilune.http_answer answer, perilune.err? err without a code
+function k8s.http.request(options) end
+
 -- Objects, without a server.
 
 ---What lies at the path; the default where that is absent or null, or where something on the way there is, or is no table. Nothing is

@@ -33,6 +33,18 @@ describe("perilune check", function()
 		fails(path, path .. ":3: no luck")
 	end)
 
+	it("lists what a controller watches, owns and maps", function()
+		local path = script [[
+			local k8s = require "perilune"
+			local maps = k8s.informer { apiVersion = "v1", kind = "ConfigMap" }
+			local pods = k8s.informer { apiVersion = "v1", kind = "Pod" }
+			k8s.controller { name = "keys", watch = maps, owns = { pods }, map = { [pods] = print }, workers = 3, reconcile = print }
+		]]
+		local code, out, err = cli.run { "check", path }
+		assert.equal(0, code, err)
+		assert.truthy(out:find("  controller keys, 3 workers, watches v1/ConfigMap, owns v1/Pod, maps v1/Pod\n", 1, true), out)
+	end)
+
 	it("tells of every script that fails", function()
 		local first, second = script "error 'one'", script "error 'two'"
 		local code, _, err = cli.run { "check", first, second }

@@ -170,6 +170,34 @@ describe("/metrics", function()
 		assert.same({ "script.lua:3", 0, 0 }, { handlers[2].handler, handlers[2].depth, handlers[2].oldestSeconds })
 	end)
 
+	it("and /status tell what waits for a controller, and how its reconciles end", function()
+		run = start [[
+			local maps = k8s.informer { apiVersion = "v1", kind = "ConfigMap", namespace = "default", label_selector = "spec" }
+			k8s.controller { name = "keys", watch = maps, workers = 2, rate_limit = { base = 1000 }, reconcile = function(request)
+				if request.name == "map-1" then error "no" end
+				if request.name == "map-2" then return { requeue_after = 3600 } end
+				if request.name ~= "map-3" then k8s.sleep(3600) end
+			end }
+		]]
+		local server = server_of(run)
+		for i = 1, 7 do
+			create(server, "map-" .. i, { spec = "1" })
+		end
+		local page = await(run, "two wait", function(page)
+			return page:value("workqueue_depth", { name = "keys", controller = "keys", priority = "high" }) == 2
+		end)
+		assert.equal(2, page:value("controller_runtime_active_workers", { controller = "keys" }))
+		assert.equal(2, page:value("controller_runtime_max_concurrent_reconciles", { controller = "keys" }))
+		assert.equal(1, page:value("controller_runtime_reconcile_errors_total", { controller = "keys" }))
+		for result, count in pairs { error = 1, requeue_after = 1, success = 1 } do
+			assert.equal(count, page:value("controller_runtime_reconcile_total", { controller = "keys", result = result }))
+		end
+		assert.equal(3, page:value("controller_runtime_reconcile_time_seconds_count", { controller = "keys" }))
+		local controller = run:status().scripts[1].controllers[1]
+		assert.same({ "keys", true, 2, 2, 2, 2 },
+			{ controller.controller, controller.started, controller.workers, controller.running, controller.depth, controller.delayed })
+	end)
+
 	it("forgets a handler that is removed, and keeps those of the same line", function()
 		run = start [[
 			local maps = k8s.informer { apiVersion = "v1", kind = "ConfigMap", namespace = "default", label_selector = "spec" }

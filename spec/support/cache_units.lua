@@ -52,12 +52,15 @@ c.cdef [[
   struct cache_list { struct cache_list *prev, *next; };
   struct delta {
     struct cache_list node;
-    int type; /* 0 PUT, 1 DELETE, 2 REPLACE */
+    int type; /* 0 PUT, 1 DELETE, 2 REPLACE, 3 BOOKMARK */
     struct object *object;
     struct object **objects;
     size_t count;
     char *namespace;
     bool truth;
+    double asked_at;
+    char *version;
+    size_t scope;
   };
   struct queue { struct cache_list deltas; size_t count; };
   void queue_init(struct queue *queue);
@@ -75,8 +78,17 @@ c.cdef [[
     bool initial, resync, final_state_unknown;
   };
   void notification_fini(struct notification *notification);
+  struct keymap { void **items; uint32_t *hashes; size_t count, capacity; void *key; };
+  struct overlay { struct store *store; struct keymap entries; struct cache_list ahead, passed; };
+  void overlay_init(struct overlay *overlay, struct store *store);
+  void overlay_fini(struct overlay *overlay);
+  void overlay_put(struct overlay *overlay, struct object *object, bool shown);
+  void overlay_remove(struct overlay *overlay, const char *key, size_t length, const char *uid, struct object *last);
+  bool overlay_holds(const struct overlay *overlay, const char *key, size_t length);
+  void overlay_check(const struct overlay *overlay);
   struct apply {
     struct store *store;
+    struct overlay *overlay;
     void (*notify)(void *data, const struct notification *notification);
     void *data;
     unsigned long duplicates, stale;
@@ -158,7 +170,7 @@ end
 
 local units = setmetatable({}, { __index = c })
 
-units.PUT, units.DELETED, units.REPLACE = 0, 1, 2
+units.PUT, units.DELETED, units.REPLACE, units.BOOKMARK = 0, 1, 2, 3
 units.types = { [0] = "add", "update", "delete" }
 units.REFUSES, units.PASSES, units.FAILS = 0, 1, 2
 
@@ -227,7 +239,15 @@ function units.delete_delta(object)
 	return delta
 end
 
-function units.replace_delta(objects, namespace, truth)
+function units.bookmark_delta(version)
+	local delta = c.delta_new(units.BOOKMARK)
+	delta.version = c.alloc_string(tostring(version))
+	return delta
+end
+
+--- more: { truth =, version =, asked_at = }.
+function units.replace_delta(objects, namespace, more)
+	more = more or {}
 	local delta = c.delta_new(units.REPLACE)
 	delta.objects = ffi.cast("struct object **", c.alloc_zero(8 * #objects))
 	for i, object in ipairs(objects) do
@@ -235,7 +255,9 @@ function units.replace_delta(objects, namespace, truth)
 	end
 	delta.count = #objects
 	delta.namespace = c.alloc_string(namespace)
-	delta.truth = truth or false
+	delta.truth = more.truth or false
+	delta.version = more.version and c.alloc_string(tostring(more.version)) or nil
+	delta.asked_at = more.asked_at or 0
 	return delta
 end
 

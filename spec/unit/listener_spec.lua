@@ -210,7 +210,9 @@ describe("listener", function()
 		local seed = c.seed()
 		local listeners, version = {}, 0
 		local apply = ffi.new "struct apply"
-		apply.store = store
+		local overlay = ffi.new "struct overlay"
+		c.overlay_init(overlay, store)
+		apply.store, apply.overlay = store, overlay
 		local notify = ffi.cast("void (*)(void *, const struct notification *)", function(_, notification)
 			for _, each in ipairs(listeners) do
 				c.listener_notify(each.listener, notification)
@@ -252,7 +254,7 @@ describe("listener", function()
 			elseif chance < 0.95 then
 				delta = c.delete_delta(random_object(name))
 			else
-				delta = c.replace_delta(random_list(), "shop", math.random() < 0.3)
+				delta = c.replace_delta(random_list(), "shop", { truth = math.random() < 0.3 })
 			end
 			c.apply_delta(apply, delta, false)
 			c.delta_free(delta)
@@ -306,6 +308,7 @@ describe("listener", function()
 			c.filter_free(each.filter)
 		end
 		assert(#listeners > 5)
+		c.overlay_fini(overlay)
 		notify:free()
 		test:free()
 	end)
