@@ -30,7 +30,9 @@ void bind_informer_end_all(struct script *script); /* ends what waits for that; 
 void bind_index_end_all(struct script *script);    /* takes its indexes out of the caches; before its state is freed */
 void bind_testing_open(lua_State *L);              /* not of that module: of specs' states, as perilune.testing.core */
 
-void bind_client_push_core(lua_State *L); /* the table of what client.lua is built on */
+void bind_client_push_core(lua_State *L); /* the table of what the API client is built on */
+/* Adds the API client to the table at k8s, built on the table at base. Positive indexes. */
+void bind_client_run(lua_State *L, int k8s, int base);
 
 /* The err table of the API contract; causes: an array slice or .data NULL. Pushes one value. */
 void bind_err_push(lua_State *L, const struct err *err, struct json_slice causes);

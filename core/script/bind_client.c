@@ -1,5 +1,5 @@
-/* bind_client: one API call as a yielding function, and the module of calls (lua/perilune/client.lua) that is built on
- * it. */
+/* bind_client: one API call as a yielding function, and the API client that is built on it, in lua/perilune/: call.lua,
+ * client.lua. */
 #include <lauxlib.h>
 #include <string.h>
 
@@ -287,10 +287,25 @@ void bind_client_push_core(lua_State *L)
 	luaL_register(L, NULL, core);
 }
 
-/* client.lua gets (k8s, core) and adds its functions to k8s. */
+/* Each gets (k8s, core, calls): what it adds its functions to, the above, and what call.lua shares with the others. */
+void bind_client_run(lua_State *L, int k8s, int base)
+{
+	static const char *const parts[] = {"perilune.call", "perilune.client"};
+	lua_newtable(L);
+	int calls = lua_gettop(L);
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		lua_pushvalue(L, k8s);
+		lua_pushvalue(L, base);
+		lua_pushvalue(L, calls);
+		library_run(L, parts[i], 3);
+	}
+	lua_pop(L, 1);
+}
+
 void bind_client_open(lua_State *L)
 {
-	lua_pushvalue(L, -1);
+	int k8s = lua_gettop(L);
 	bind_client_push_core(L);
-	library_run(L, "perilune.client", 2);
+	bind_client_run(L, k8s, k8s + 1);
+	lua_pop(L, 1);
 }

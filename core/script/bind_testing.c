@@ -7,7 +7,6 @@
 #include "base/suggest.h"
 #include "kube/status.h"
 #include "script/bind.h"
-#include "script/library.h"
 #include "script/task.h"
 #include "script/testing.h"
 #include "script/value.h"
@@ -203,7 +202,7 @@ static int l_logs(lua_State *L)
 static int l_client(lua_State *L)
 {
 	lua_settop(L, 2);
-	library_run(L, "perilune.client", 2);
+	bind_client_run(L, 1, 2);
 	return 0;
 }
 

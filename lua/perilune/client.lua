@@ -3,92 +3,25 @@
 -- Each waits for the server and returns `value` or `nil, err` (the err table of the API contract). Misuse raises. A reference is
 -- { apiVersion =, kind =, namespace =, name = }; a whole object is one too.
 
-local k8s, core = ...
+local k8s, core, calls = ...
 
 local ipairs, tostring, type = ipairs, tostring, type
 local misuse = core.misuse -- raises at the script's own line
+local about, named, write, check_type = calls.about, calls.named, calls.write, calls.check_type
 
 local PATCH_TYPES = {
-	merge = "application/merge-patch+json",
+	merge = calls.MERGE,
 	json = "application/json-patch+json",
 	strategic = "application/strategic-merge-patch+json",
 }
+local PATCH_OPTIONS = calls.options "type"
 
 local PROPAGATIONS = { Background = true, Foreground = true, Orphan = true }
-
--- The API server takes names of 253 characters; with much longer ones a request line is not even answered.
-local MOST_NAME = 1024
+local DELETE_OPTIONS = calls.options("propagation", "preconditions", "grace_period")
 
 -- The API server's own default for kubectl; larger lists come in pages of this many.
 local PAGE_SIZE = 500
-
-local function check_type(options, name, wanted, what)
-	local value = options[name]
-	if value ~= nil and type(value) ~= wanted then
-		misuse(("%s: %s must be a %s, not %s"):format(what, name, wanted, tostring(value)))
-	end
-end
-
-local function field_of(reference, name, what)
-	local value = reference[name]
-	if value == nil and type(reference.metadata) == "table" then
-		value = reference.metadata[name]
-	end
-	if value ~= nil and (type(value) ~= "string" or value == "") then
-		misuse(what .. ": " .. name .. " must be a text, not " .. tostring(value))
-	end
-	if value and #value > MOST_NAME then
-		misuse(("%s: %s has %d characters, %d at most"):format(what, name, #value, MOST_NAME))
-	end
-	return value
-end
-
-local function reference_of(reference, what)
-	if type(reference) ~= "table" then
-		misuse(what .. " takes a table { apiVersion =, kind =, namespace =, name = }, not a " .. type(reference))
-	end
-	for _, name in ipairs { "apiVersion", "kind" } do
-		if type(reference[name]) ~= "string" then
-			misuse(what .. ": " .. name .. " is missing")
-		end
-	end
-	return {
-		what = what,
-		apiVersion = reference.apiVersion,
-		kind = reference.kind,
-		namespace = field_of(reference, "namespace", what) or core.default_namespace(),
-		name = field_of(reference, "name", what),
-		query = {},
-	}
-end
-
-local function named(reference, what)
-	local call = reference_of(reference, what)
-	if not call.name then
-		misuse(what .. ": name is missing")
-	end
-	return call
-end
-
--- Options that all writes have; `more` names those of this one.
-local function write_options(call, options, more)
-	options = options or {}
-	local known = { "dry_run", "field_validation", "timeout" }
-	for _, name in ipairs(more or {}) do
-		known[#known + 1] = name
-	end
-	core.check_options(options, call.what, known)
-	check_type(options, "dry_run", "boolean", call.what)
-	check_type(options, "field_validation", "string", call.what)
-	if options.dry_run then
-		call.query.dryRun = "All"
-	end
-	if options.field_validation then
-		call.query.fieldValidation = options.field_validation
-	end
-	call.timeout = options.timeout
-	return options
-end
+local LIST_OPTIONS = { "apiVersion", "kind", "namespace", "label_selector", "field_selector", "page_size", "timeout" }
 
 function k8s.get(reference)
 	local call = named(reference, "k8s.get")
@@ -145,9 +78,8 @@ local function pages(call, options)
 end
 
 function k8s.list(options)
-	local call = reference_of(options, "k8s.list")
-	core.check_options(options, "k8s.list",
-		{ "apiVersion", "kind", "namespace", "label_selector", "field_selector", "page_size", "timeout" })
+	local call = about(options, "k8s.list")
+	core.check_options(options, "k8s.list", LIST_OPTIONS)
 	check_type(options, "label_selector", "string", "k8s.list")
 	check_type(options, "field_selector", "string", "k8s.list")
 	check_type(options, "page_size", "number", "k8s.list")
@@ -161,15 +93,15 @@ function k8s.list(options)
 end
 
 function k8s.create(object, options)
-	local call = reference_of(object, "k8s.create")
-	write_options(call, options)
+	local call = about(object, "k8s.create")
+	write(call, options)
 	call.method, call.body, call.name = "POST", object, nil
 	return core.request(call)
 end
 
 local function update(object, options, what, subresource)
 	local call = named(object, what)
-	write_options(call, options)
+	write(call, options)
 	call.method, call.body, call.subresource = "PUT", object, subresource
 	return core.request(call)
 end
@@ -179,7 +111,7 @@ local function patch(reference, change, options, what, subresource)
 	if type(change) ~= "table" then
 		misuse(what .. " takes the patch as a table, not a " .. type(change))
 	end
-	options = write_options(call, options, { "type" })
+	options = write(call, options, PATCH_OPTIONS)
 	call.content_type = PATCH_TYPES[options.type or "merge"]
 	if not call.content_type then
 		misuse(what .. ": type must be merge, json or strategic, not " .. tostring(options.type))
@@ -213,7 +145,7 @@ end
 
 function k8s.delete(reference, options)
 	local call = named(reference, "k8s.delete")
-	options = write_options(call, options, { "propagation", "preconditions", "grace_period" })
+	options = write(call, options, DELETE_OPTIONS)
 	if options.propagation and not PROPAGATIONS[options.propagation] then
 		misuse "k8s.delete: propagation must be Background, Foreground or Orphan"
 	end
