@@ -120,6 +120,24 @@ void pool_note_write(struct pool *pool, const struct write *write)
 	write_result_fini(&result);
 }
 
+static bool is_of(const struct informer *informer, const struct resource *resource)
+{
+	return informer_resource(informer) == resource;
+}
+
+void pool_each_object(struct pool *pool, const struct resource *resource, const char *namespace, const char *name,
+		      bool (*on_object)(void *data, struct object *object), void *data)
+{
+	LIST_EACH (&pool->members, node) {
+		struct informer *informer = LIST_ENTRY(node, struct member, node)->informer;
+		if (!informer_leads(informer) || !is_of(informer, resource) || !informer_is_faithful(informer))
+			continue;
+		struct object *object = store_get(informer_store(informer), namespace, name);
+		if (object && !on_object(data, object))
+			return;
+	}
+}
+
 static struct member *make_member(struct pool *pool, const struct informer_spec *spec, const struct buf *key,
 				  struct err *err)
 {

@@ -175,6 +175,17 @@ bool informer_has_synced(const struct informer *informer)
 	return informer->feed->synced;
 }
 
+bool informer_is_faithful(const struct informer *informer)
+{
+	const struct feed *feed = informer->feed;
+	if (!feed->synced || informer->stopped || feed->phase != FEED_RUNNING || feed->projection.transform)
+		return false;
+	for (size_t i = 0; i < feed->scope_count; i++)
+		if (feed->scopes[i].stale)
+			return false;
+	return true;
+}
+
 struct store *informer_store(struct informer *informer)
 {
 	return informer->feed->store;

@@ -49,8 +49,11 @@ void informer_start(struct informer *informer); /* again: nothing */
 bool informer_started(const struct informer *informer);
 bool informer_is_stopped(const struct informer *informer);
 bool informer_has_synced(const struct informer *informer); /* listed, and every item applied to the store */
-bool informer_leads(const struct informer *informer);      /* the first of those that share its watch */
-struct store *informer_store(struct informer *informer);   /* another one after a change, once the kind is looked up */
+/* Whether what its store holds is what the server tells: it has synced, is not stopped, the server lets it go on, and
+ * no transform has a hand in it. */
+bool informer_is_faithful(const struct informer *informer);
+bool informer_leads(const struct informer *informer);    /* the first of those that share its watch */
+struct store *informer_store(struct informer *informer); /* another one after a change, once the kind is looked up */
 /* As store_each over all of it, but each object as handlers were told it, before own writes that the watch has yet to
  * tell: what a handler that comes late is told. */
 void informer_each_told(const struct informer *informer, store_visit_fn on_object, void *data);

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "cache/applied.h"
 #include "cache/census.h"
 #include "kube/cluster.h"
 #include "net/loop.h"
@@ -23,6 +24,7 @@ struct host {
 	struct cluster *cluster;
 	struct mux *outside;
 	struct pool *pool;
+	struct applied *applied;
 	struct metric_registry *metrics;
 	struct census *census;
 	struct tally *tally;
@@ -61,6 +63,11 @@ struct mux *host_outside(const struct host *host)
 struct pool *host_pool(struct host *host)
 {
 	return host->pool;
+}
+
+struct applied *host_applied(const struct host *host)
+{
+	return host->applied;
 }
 
 struct metric_registry *host_metrics(struct host *host)
@@ -268,6 +275,7 @@ struct host *host_new(struct loop *loop, const struct host_options *options, str
 	cluster->dry_run = options->dry_run;
 	host->outside = mux_new(loop, &(struct mux_options){.max_streams = 100, .max_connections = 100});
 	host->pool = pool_new(cluster);
+	host->applied = applied_new(APPLIED_BYTES);
 	host->metrics = metric_registry_new();
 	host->census = census_new(host->metrics, host->pool);
 	host->tally = tally_new(host->metrics, host);
@@ -297,6 +305,7 @@ void host_free(struct host *host)
 	tally_free(host->tally);
 	census_free(host->census);
 	pool_free(host->pool);
+	applied_free(host->applied);
 	cluster_free(host->cluster);
 	mux_free(host->outside);
 	metric_registry_free(host->metrics);

@@ -9,6 +9,7 @@ const struct host_options *host_get_options(const struct host *host);
 struct loop *host_loop(const struct host *host);
 struct cluster *host_cluster(const struct host *host); /* NULL without one: host_get_options()->no_config says why */
 struct mux *host_outside(const struct host *host);     /* for servers that are no part of the cluster */
+struct applied *host_applied(const struct host *host); /* by its scripts, in all their loads */
 struct tally *host_tally(const struct host *host);
 struct list *host_scripts(struct host *host);
 /* Whether what only the leader does may begin now, by a fresh reading of the clock; always without leader election. */
