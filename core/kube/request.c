@@ -37,7 +37,7 @@ struct request {
 	struct cluster *cluster;
 	struct request_events events;
 	void *data;
-	char *method, *path, *url, *accept, *content_type, *body;
+	char *method, *path, *url, *accept, *content_type, *script, *body;
 	size_t body_length, limit;
 	bool stream, counted, urgent, write;
 	double started_at;        /* clock_now's scale, as deadline is */
@@ -112,6 +112,7 @@ static void free_request(void *object)
 	alloc_free(request->url);
 	alloc_free(request->accept);
 	alloc_free(request->content_type);
+	alloc_free(request->script);
 	if (request->body)
 		explicit_bzero(request->body, request->body_length); /* may be a Secret */
 	alloc_free(request->body);
@@ -452,7 +453,7 @@ static void on_chunk(void *data, const char *bytes, size_t length)
 static void on_warning(void *data, const char *text)
 {
 	struct request *request = data;
-	warning_log(&request->cluster->warnings, text);
+	warning_log(&request->cluster->warnings, text, request->script);
 }
 
 static void on_credentials(void *data, const struct err *err)
@@ -576,6 +577,7 @@ struct request *request_start(struct cluster *cluster, const struct request_opti
 	request->url = make_url(cluster, options);
 	request->accept = alloc_string(options->accept);
 	request->content_type = alloc_string(options->content_type);
+	request->script = alloc_string(options->script);
 	take_body(request, options);
 	request->limit = options->limit;
 	request->stream = options->stream;

@@ -20,13 +20,14 @@ struct request_options {
 	const char *content_type; /* NULL: application/json when there is a body */
 	const char *body;
 	size_t body_length;
-	double timeout; /* seconds for all of it, 0 none; the caller's default is 60 for calls */
-	size_t limit;   /* most bytes of the answer when buffered; 0 is 64 MiB */
-	bool stream;    /* on_chunk gets the body of a 2xx answer */
-	bool leader;    /* begins only while cluster->elector, where there is one, is leading; else it fails with reason
-			   NotLeader */
-	bool urgent;    /* waits for no other call: does not count against the cap */
-	bool list;      /* streamed, but a call by its kind: uses the calls' connections and counts against the cap */
+	double timeout;     /* seconds for all of it, 0 none; the caller's default is 60 for calls */
+	size_t limit;       /* most bytes of the answer when buffered; 0 is 64 MiB */
+	bool stream;        /* on_chunk gets the body of a 2xx answer */
+	const char *script; /* whose call it is, for the log; NULL: the program's own */
+	bool leader; /* begins only while cluster->elector, where there is one, is leading; else it fails with reason
+			NotLeader */
+	bool urgent; /* waits for no other call: does not count against the cap */
+	bool list;   /* streamed, but a call by its kind: uses the calls' connections and counts against the cap */
 };
 
 struct request_events {

@@ -6,7 +6,7 @@
 
 #define MOST_SEEN 1000 /* beyond it all are forgotten: a repeated line is better than a lost one */
 
-void warning_log(struct strmap *seen, const char *text)
+void warning_log(struct strmap *seen, const char *text, const char *script)
 {
 	size_t length = strlen(text);
 	if (!length || strmap_get(seen, text, length))
@@ -14,5 +14,5 @@ void warning_log(struct strmap *seen, const char *text)
 	if (seen->count >= MOST_SEEN)
 		strmap_clear(seen);
 	strmap_put(seen, text, length, seen);
-	log_warn(NULL, "API server: %s", text);
+	log_warn(LOG_FIELDS({"script", script}), "API server: %s", text);
 }

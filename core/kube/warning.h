@@ -4,7 +4,8 @@
 
 #include "base/strmap.h"
 
-/* seen: the texts that were logged. Bounded, since the server chooses them. */
-void warning_log(struct strmap *seen, const char *text);
+/* seen: the texts that were logged. Bounded, since the server chooses them. script: whose call it is that the server
+ * warns of; NULL: no script's. */
+void warning_log(struct strmap *seen, const char *text, const char *script);
 
 #endif

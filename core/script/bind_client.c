@@ -1,9 +1,13 @@
 /* bind_client: one API call as a yielding function, and the API client that is built on it, in lua/perilune/: call.lua,
- * client.lua. */
+ * client.lua, apply.lua, modify.lua and owner.lua. */
 #include <lauxlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/backoff.h"
+#include "base/clock.h"
+#include "base/utf8.h"
+#include "cache/applied.h"
 #include "cache/factory.h"
 #include "kube/discovery.h"
 #include "kube/dryrun.h"
@@ -20,18 +24,22 @@ ALLOC_TYPE(call_type, "API call");
 
 /* In seconds. client-go and kubectl have none, but a script should not hang for ever. */
 #define DEFAULT_TIMEOUT 60
+#define SHORTEST 0.001 /* of what is left of it: 0 would be none at all */
 
 struct api_call {
 	struct task *task;
-	struct cluster *cluster;
-	struct pool *pool;
+	struct host *host;
+	const char *script;              /* its name, borrowed: the script outlives its tasks */
 	struct discovery_lookup *lookup; /* while the kind is looked up */
+	struct loop_timer expiry;        /* meanwhile; the request knows the deadline itself */
 	struct request *request;         /* while the server is asked */
 	const struct resource *resource; /* then */
 	bool dry_run;
 	char *method, *api_version, *kind, *namespace, *name, *subresource, *content_type;
 	struct buf query, body;
-	double timeout;
+	struct buf ensured; /* its key in the host's applied; empty when the answer is not to be remembered */
+	double timeout;     /* seconds, 0 none */
+	double deadline;    /* on clock_now's scale */
 };
 
 static void free_call(struct api_call *call)
@@ -41,15 +49,25 @@ static void free_call(struct api_call *call)
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
 		alloc_free(texts[i]);
 	buf_fini(&call->query);
+	if (call->body.data)
+		explicit_bzero(call->body.data, call->body.length); /* may be a Secret */
 	buf_fini(&call->body);
+	buf_fini(&call->ensured);
 	alloc_object_free(&call_type, call);
+}
+
+static void end_lookup(struct api_call *call)
+{
+	loop_timer_stop(host_loop(call->host), &call->expiry);
+	if (call->lookup)
+		discovery_cancel(call->lookup);
+	call->lookup = NULL;
 }
 
 static void on_cancel(void *data)
 {
 	struct api_call *call = data;
-	if (call->lookup)
-		discovery_cancel(call->lookup);
+	end_lookup(call);
 	if (call->request)
 		request_cancel(call->request);
 	free_call(call);
@@ -85,7 +103,12 @@ static void note_write(const struct api_call *call, struct json_slice answer)
 {
 	struct write write = {call->resource, call->method, call->namespace, call->name, answer};
 	if (!call->dry_run)
-		pool_note_write(call->pool, &write);
+		pool_note_write(host_pool(call->host), &write);
+}
+
+static struct json_slice slice_of(const struct buf *buf)
+{
+	return (struct json_slice){buf->data, buf->length};
 }
 
 /* For the key of the reconcile that wrote: the event of that version is no news to it. */
@@ -100,6 +123,14 @@ static void note_version(const struct api_call *call, struct json_slice answer)
 	alloc_free(version);
 }
 
+/* For k8s.ensure. What is answered to a dry run is not what is stored. */
+static void note_applied(const struct api_call *call, struct json_slice answer)
+{
+	struct applied *applied = host_applied(call->host);
+	if (call->ensured.length && !call->dry_run)
+		applied_put(applied, slice_of(&call->ensured), slice_of(&call->body), answer);
+}
+
 static void on_done(void *data, const struct err *err, struct json_slice body)
 {
 	struct api_call *call = data;
@@ -107,6 +138,7 @@ static void on_done(void *data, const struct err *err, struct json_slice body)
 	if (!err) {
 		note_write(call, body);
 		note_version(call, body);
+		note_applied(call, body);
 	}
 	finish(call, err, body);
 }
@@ -122,6 +154,14 @@ static int check_namespace(const struct api_call *call, const struct resource *r
 	return 0;
 }
 
+static double time_left(const struct api_call *call)
+{
+	double left = call->deadline - clock_now();
+	if (!call->timeout)
+		return 0;
+	return left > SHORTEST ? left : SHORTEST;
+}
+
 static void start_request(struct api_call *call, const struct resource *resource)
 {
 	struct buf path;
@@ -133,11 +173,12 @@ static void start_request(struct api_call *call, const struct resource *resource
 					  .content_type = call->content_type,
 					  .body = call->body.length ? call->body.data : NULL,
 					  .body_length = call->body.length,
-					  .timeout = call->timeout,
+					  .timeout = time_left(call),
+					  .script = call->script,
 					  .leader = task_is_leader(call->task)};
 	call->resource = resource;
-	call->dry_run = dryrun_is_in(options.query) || dryrun_holds(call->cluster, options.path);
-	call->request = request_start(call->cluster, &options, &events, call);
+	call->dry_run = dryrun_is_in(options.query) || dryrun_holds(host_cluster(call->host), options.path);
+	call->request = request_start(host_cluster(call->host), &options, &events, call);
 	buf_fini(&path);
 }
 
@@ -146,12 +187,32 @@ static void on_found(void *data, const struct resource *resource, const struct e
 	struct api_call *call = data;
 	struct err misuse;
 	call->lookup = NULL;
+	end_lookup(call);
 	if (!err && check_namespace(call, resource, &misuse) < 0)
 		err = &misuse;
 	if (err)
 		finish(call, err, (struct json_slice){NULL, 0});
 	else
 		start_request(call, resource);
+}
+
+static void on_expiry(void *data)
+{
+	struct api_call *call = data;
+	struct err err;
+	end_lookup(call);
+	err_set(&err, "Timeout", "the server did not say within %g s whether it has %s %s", call->timeout,
+		call->api_version, call->kind);
+	err.retryable = true;
+	finish(call, &err, (struct json_slice){NULL, 0});
+}
+
+static void start_call(struct api_call *call)
+{
+	call->lookup =
+	    discovery_find(host_cluster(call->host)->discovery, call->api_version, call->kind, NULL, on_found, call);
+	if (call->timeout)
+		loop_timer_start(host_loop(call->host), &call->expiry, call->timeout);
 }
 
 static char *copy_option(lua_State *L, const char *name)
@@ -168,6 +229,7 @@ static void check_call(lua_State *L)
 	if (!bind_string_option(L, 1, "apiVersion") || !bind_string_option(L, 1, "kind"))
 		bind_misuse(L, "a reference needs apiVersion and kind");
 	bind_number_option(L, 1, "timeout", DEFAULT_TIMEOUT);
+	bind_bool_option(L, 1, "ensured", false);
 	lua_getfield(L, 1, "query");
 	luaL_checktype(L, -1, LUA_TTABLE);
 	for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1))
@@ -175,6 +237,12 @@ static void check_call(lua_State *L)
 			bind_misuse(L, "query: names and values are strings");
 	lua_pop(L, 1);
 }
+
+/* What goes out of a call, and what applied knows it by: both in the state's scratch, of length 0 where there is none.
+ */
+struct sent {
+	struct json_slice body, key;
+};
 
 static void encode_body(lua_State *L, struct buf *scratch)
 {
@@ -186,6 +254,65 @@ static void encode_body(lua_State *L, struct buf *scratch)
 	lua_pop(L, 1);
 }
 
+static void append_text(struct buf *out, const char *text)
+{
+	const char *some = text ? text : "";
+	buf_append(out, some, strlen(some) + 1);
+}
+
+/* Who applies, and which object: as the call says it. */
+static void append_key(lua_State *L, struct buf *out)
+{
+	static const char *const names[] = {"apiVersion", "kind", "namespace", "name"};
+	lua_getfield(L, 1, "query");
+	append_text(out, bind_string_option(L, lua_gettop(L), "fieldManager"));
+	lua_pop(L, 1);
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		append_text(out, bind_string_option(L, 1, names[i]));
+}
+
+static struct sent encode(lua_State *L, bool ensured)
+{
+	struct buf *scratch = &state_of(L)->scratch;
+	encode_body(L, scratch);
+	size_t length = scratch->length;
+	if (ensured)
+		append_key(L, scratch);
+	return (struct sent){{scratch->data, length}, {scratch->data + length, scratch->length - length}};
+}
+
+/* --- what is applied already --- */
+
+struct sought {
+	const struct applied *applied;
+	struct json_slice key;
+	const struct object *found;
+};
+
+static bool on_cached(void *data, struct object *object)
+{
+	struct sought *sought = data;
+	if (applied_agrees(sought->applied, sought->key, object))
+		sought->found = object;
+	return !sought->found;
+}
+
+/* The cached object that is as it was applied, borrowed; NULL: it has to be applied. */
+static const struct object *find_ensured(lua_State *L, const struct sent *sent)
+{
+	struct host *host = state_of(L)->host;
+	struct sought sought = {host_applied(host), sent->key, NULL};
+	const char *name = bind_string_option(L, 1, "name"), *namespace = bind_string_option(L, 1, "namespace");
+	const struct resource *resource =
+	    discovery_known(host_cluster(host)->discovery, bind_string_option(L, 1, "apiVersion"),
+			    bind_string_option(L, 1, "kind"), NULL);
+	if (!resource || !name || !applied_knows(host_applied(host), sent->key, sent->body))
+		return NULL;
+	const char *where = resource->namespaced && namespace ? namespace : "";
+	pool_each_object(host_pool(host), resource, where, name, on_cached, &sought);
+	return sought.found;
+}
+
 static void fill_query(lua_State *L, struct buf *query)
 {
 	lua_getfield(L, 1, "query");
@@ -194,11 +321,13 @@ static void fill_query(lua_State *L, struct buf *query)
 	lua_pop(L, 1);
 }
 
-static struct api_call *make_call(lua_State *L, struct task *task, struct cluster *cluster, const struct buf *body)
+static struct api_call *make_call(lua_State *L, struct task *task, const struct sent *sent)
 {
 	struct api_call *call = alloc_object(&call_type, sizeof(*call));
 	call->task = task;
-	call->cluster = cluster;
+	call->host = state_of(L)->host;
+	call->script = script_of(L)->name;
+	loop_timer_init(&call->expiry, on_expiry, call);
 	call->method = copy_option(L, "method");
 	call->api_version = copy_option(L, "apiVersion");
 	call->kind = copy_option(L, "kind");
@@ -207,40 +336,113 @@ static struct api_call *make_call(lua_State *L, struct task *task, struct cluste
 	call->subresource = copy_option(L, "subresource");
 	call->content_type = copy_option(L, "content_type");
 	call->timeout = bind_number_option(L, 1, "timeout", DEFAULT_TIMEOUT);
+	call->deadline = clock_now() + call->timeout;
 	buf_init(&call->query, 0);
 	buf_init(&call->body, 0);
+	buf_init(&call->ensured, 0);
 	fill_query(L, &call->query);
-	buf_append(&call->body, body->data, body->length);
+	buf_append(&call->body, sent->body.data, sent->body.length);
+	buf_append(&call->ensured, sent->key.data, sent->key.length);
 	return call;
 }
 
+static int push_no_cluster(lua_State *L)
+{
+	lua_pushnil(L);
+	bind_err_push(L, &host_get_options(state_of(L)->host)->no_config, (struct json_slice){NULL, 0});
+	return 2;
+}
+
 /* request{ what=, method=, apiVersion=, kind=, namespace=, name=, subresource=, query={}, body=, content_type=,
- * timeout= } -> value | nil, err. */
+ * timeout=, ensured= } -> value | nil, err. ensured: the apply is left out where it would change nothing. */
 static int l_request(lua_State *L)
 {
 	luaL_checktype(L, 1, LUA_TTABLE);
 	lua_settop(L, 1);
-	struct host *host = state_of(L)->host;
 	const char *what = bind_string_option(L, 1, "what");
 	check_call(L);
-	struct buf *scratch = &state_of(L)->scratch;
-	encode_body(L, scratch);
+	struct cluster *cluster = host_cluster(state_of(L)->host);
+	bool ensured = cluster && bind_bool_option(L, 1, "ensured", false);
+	struct sent sent = encode(L, ensured);
 	struct task *task = task_current(L, what);
-	struct cluster *cluster = host_cluster(host);
-	if (!cluster) {
-		lua_pushnil(L);
-		bind_err_push(L, &host_get_options(host)->no_config, (struct json_slice){NULL, 0});
-		return 2;
+	if (!cluster)
+		return push_no_cluster(L);
+	const struct object *object = ensured ? find_ensured(L, &sent) : NULL;
+	if (object) {
+		bind_object_push(L, object, NULL);
+		return 1;
 	}
-	struct api_call *call = make_call(L, task, cluster, scratch);
-	call->pool = host_pool(host);
-	call->lookup = discovery_find(cluster->discovery, call->api_version, call->kind, NULL, on_found, call);
+	if (ensured)
+		applied_forget(host_applied(state_of(L)->host), sent.key);
+	struct api_call *call = make_call(L, task, &sent);
+	start_call(call);
 	return task_wait(L, task, on_cancel, call);
 }
 
 static int l_default_namespace(lua_State *L)
 {
 	lua_pushstring(L, host_get_options(state_of(L)->host)->namespace);
+	return 1;
+}
+
+/* The API server takes managers of 128 bytes at most. */
+#define MOST_MANAGER 128
+
+/* A stable number for a name: what is cut off a long one still tells two managers from each other. */
+static unsigned fold(const char *text)
+{
+	unsigned hash = 2166136261; /* FNV-1a */
+	for (; *text; text++)
+		hash = (hash ^ (unsigned char)*text) * 16777619;
+	return hash;
+}
+
+static void write_manager(const char *script, const char *controller, char out[MOST_MANAGER + 1])
+{
+	char *whole = alloc_format("perilune/%s%s%s", script, controller ? "/" : "", controller ? controller : "");
+	size_t length = strlen(whole);
+	for (size_t i = 0; i < length; i++)
+		if ((unsigned char)whole[i] < ' ' || whole[i] == 0x7F)
+			whole[i] = '-'; /* it must be printable */
+	if (length > MOST_MANAGER) {
+		length = MOST_MANAGER - 9;
+		while (utf8_is_tail((unsigned char)whole[length]))
+			length--;
+		snprintf(out, MOST_MANAGER + 1, "%.*s~%08x", (int)length, whole, fold(whole));
+	} else {
+		memcpy(out, whole, length + 1);
+	}
+	alloc_free(whole);
+}
+
+/* field_manager() -> name, whether this is a controller's reconcile. */
+static int l_field_manager(lua_State *L)
+{
+	char name[MOST_MANAGER + 1];
+	const struct task *task = state_of(L)->running;
+	const char *controller = task ? task_controller(task) : NULL;
+	write_manager(script_of(L)->name, controller, name);
+	lua_pushstring(L, name);
+	lua_pushboolean(L, controller != NULL);
+	return 2;
+}
+
+/* is_namespaced(apiVersion, kind) -> boolean, nil where that is not known without asking the server. */
+static int l_is_namespaced(lua_State *L)
+{
+	struct cluster *cluster = host_cluster(state_of(L)->host);
+	const char *api_version = luaL_checkstring(L, 1), *kind = luaL_checkstring(L, 2);
+	const struct resource *resource = cluster ? discovery_known(cluster->discovery, api_version, kind, NULL) : NULL;
+	if (!resource)
+		return 0;
+	lua_pushboolean(L, resource->namespaced);
+	return 1;
+}
+
+/* random() -> [0, 1). Scripts that have the same seed still wait for different times. */
+static int l_random(lua_State *L)
+{
+	lua_pushnumber(L, backoff_random());
 	return 1;
 }
 
@@ -276,6 +478,9 @@ static int l_err(lua_State *L)
 
 static const luaL_Reg core[] = {{"request", l_request},
 				{"default_namespace", l_default_namespace},
+				{"field_manager", l_field_manager},
+				{"is_namespaced", l_is_namespaced},
+				{"random", l_random},
 				{"check_options", l_check_options},
 				{"misuse", l_misuse},
 				{"err", l_err},
@@ -290,7 +495,7 @@ void bind_client_push_core(lua_State *L)
 /* Each gets (k8s, core, calls): what it adds its functions to, the above, and what call.lua shares with the others. */
 void bind_client_run(lua_State *L, int k8s, int base)
 {
-	static const char *const parts[] = {"perilune.call", "perilune.client"};
+	static const char *const parts[] = {"perilune.call", "perilune.client", "perilune.apply", "perilune.modify"};
 	lua_newtable(L);
 	int calls = lua_gettop(L);
 	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
@@ -307,5 +512,7 @@ void bind_client_open(lua_State *L)
 	int k8s = lua_gettop(L);
 	bind_client_push_core(L);
 	bind_client_run(L, k8s, k8s + 1);
-	lua_pop(L, 1);
+	lua_pushvalue(L, k8s);
+	lua_insert(L, -2);
+	library_run(L, "perilune.owner", 2);
 }

@@ -1,4 +1,4 @@
--- client: the API calls of `require "perilune"`: get, list, create, update, patch, delete and status.
+-- client: the API calls of `require "perilune"`: get, list, create, update, patch, delete, scale and status.
 --
 -- Each waits for the server and returns `value` or `nil, err` (the err table of the API contract). Misuse raises. A reference is
 -- { apiVersion =, kind =, namespace =, name = }; a whole object is one too.
@@ -96,6 +96,7 @@ function k8s.create(object, options)
 	local call = about(object, "k8s.create")
 	write(call, options)
 	call.method, call.body, call.name = "POST", object, nil
+	call.query.fieldManager = core.field_manager()
 	return core.request(call)
 end
 
@@ -103,6 +104,7 @@ local function update(object, options, what, subresource)
 	local call = named(object, what)
 	write(call, options)
 	call.method, call.body, call.subresource = "PUT", object, subresource
+	call.query.fieldManager = core.field_manager()
 	return core.request(call)
 end
 
@@ -117,6 +119,7 @@ local function patch(reference, change, options, what, subresource)
 		misuse(what .. ": type must be merge, json or strategic, not " .. tostring(options.type))
 	end
 	call.method, call.subresource = "PATCH", subresource
+	call.query.fieldManager = core.field_manager()
 	call.body = options.type == "json" and k8s.array(change) or change
 	return core.request(call)
 end
@@ -151,6 +154,18 @@ function k8s.delete(reference, options)
 	end
 	call.method = "DELETE"
 	call.body = delete_options(options)
+	return core.request(call)
+end
+
+function k8s.scale(reference, replicas, options)
+	local call = named(reference, "k8s.scale")
+	if type(replicas) ~= "number" or not (replicas >= 0 and replicas % 1 == 0) then
+		misuse("k8s.scale takes a whole number from 0 on, not " .. tostring(replicas))
+	end
+	write(call, options)
+	call.method, call.subresource, call.content_type = "PATCH", "scale", PATCH_TYPES.merge
+	call.query.fieldManager = core.field_manager()
+	call.body = { spec = { replicas = replicas } }
 	return core.request(call)
 end
 

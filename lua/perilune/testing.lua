@@ -79,12 +79,12 @@ local function check_self(self, name)
 	end
 end
 
--- client.lua's errors say what the spec called.
+-- The API client's errors say what the spec called.
 local function renamed(text)
 	return (text:gsub("^k8s%.", "cluster:"))
 end
 
--- The API calls, made past the wire and past all faults.
+-- The API client, whose calls are made past the wire and past all faults.
 local function add_calls(cluster)
 	local calls = setmetatable({}, { __index = k8s })
 	core.client(calls, setmetatable({
@@ -98,6 +98,9 @@ local function add_calls(cluster)
 			core.misuse(renamed(message))
 		end,
 		default_namespace = function() end,
+		field_manager = function()
+			return "spec", false
+		end,
 	}, { __index = core }))
 	for name, call in pairs(calls) do
 		cluster[name] = type(call) ~= "function" and call or function(self, ...)
@@ -105,22 +108,6 @@ local function add_calls(cluster)
 			return call(...)
 		end
 	end
-end
-
---- Server-side apply.
-function Cluster:apply(object, options)
-	check_self(self, "apply")
-	options = options or {}
-	core.check_options(options, "cluster:apply", { "field_manager", "force" })
-	if type(object) ~= "table" or not object.apiVersion or not object.kind or type(object.metadata) ~= "table"
-		or not object.metadata.name then
-		core.misuse "cluster:apply takes an object with apiVersion, kind and metadata.name"
-	end
-	return core.request(self.handle, {
-		method = "PATCH", apiVersion = object.apiVersion, kind = object.kind, namespace = object.metadata.namespace,
-		name = object.metadata.name, body = object, content_type = "application/apply-patch+yaml",
-		query = { fieldManager = options.field_manager or "spec", force = tostring(options.force or false) },
-	})
 end
 
 local function settings_of(config)

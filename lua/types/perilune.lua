@@ -335,6 +335,11 @@ function k8s.terminal(message) end
 ---@field field_validation? "Ignore"|"Warn"|"Strict" what the server does about unknown fields
 ---@field timeout? number of the call (60); 0: none
 
+---@class perilune.apply_options: perilune.write_options
+---Under which name the fields are owned: of the script, or of the controller whose reconcile this is, unless said.
+---@field field_manager? string
+---@field force? boolean takes over fields of other managers; true inside a reconcile, else false
+
 ---@class perilune.patch_options: perilune.write_options
 ---@field type? "merge"|"json"|"strategic" merge unless said
 
@@ -381,6 +386,36 @@ function k8s.update(object, options) end
 ---@return perilune.object object, perilune.err? err
 function k8s.patch(reference, change, options) end
 
+---Server-side apply: makes the object, or sets these of its fields and takes away those that the same manager had set before and
+---does not any more. Waits. A field that another manager set to another value is a Conflict, unless `force`.
+---@param object perilune.object what is to be, no more; with a name
+---@param options? perilune.apply_options
+---@return perilune.object object, perilune.err? err
+function k8s.apply(object, options) end
+
+---As k8s.apply, and left out when it would change nothing: this process applied the same content before, and a synced cache has
+---the object as the server answered then, in every field of the content (an array counts as one). So a drift is repaired, at the
+---cost of no request where there is none. Waits. Where it is left out, the result is the object as that cache holds it.
+---@param object perilune.object
+---@param options? perilune.apply_options
+---@return perilune.object object, perilune.err? err
+function k8s.ensure(object, options) end
+
+---Gets the object, lets `change` change it, and updates it; all of that again where somebody else was faster, 10 times at most. No
+---update when nothing changed. Waits, and `change` may wait too.
+---@param reference perilune.reference|perilune.object
+---@param change fun(object: perilune.object): boolean? returning false leaves the object as it is
+---@param options? perilune.write_options timeout: of each request
+---@return perilune.object object, perilune.err? err
+function k8s.modify(reference, change, options) end
+
+---Sets the number of replicas, through the scale subresource. Waits.
+---@param reference perilune.reference|perilune.object
+---@param replicas integer from 0 on
+---@param options? perilune.write_options
+---@return perilune.object scale, perilune.err? err
+function k8s.scale(reference, replicas, options) end
+
 ---Waits for the answer, not for the object to be gone.
 ---@param reference perilune.reference|perilune.object
 ---@param options? perilune.delete_options
@@ -403,6 +438,12 @@ function k8s.status.update(object, options) end
 ---@param options? perilune.patch_options
 ---@return perilune.object object, perilune.err? err
 function k8s.status.patch(reference, change, options) end
+
+---As k8s.apply. Waits.
+---@param object perilune.object with a status
+---@param options? perilune.apply_options
+---@return perilune.object object, perilune.err? err
+function k8s.status.apply(object, options) end
 
 -- Other servers.
 
@@ -516,6 +557,19 @@ function k8s.predicate.any(...) end
 ---@param ... perilune.one_predicate|fun(object: perilune.object, event: perilune.event): any
 ---@return perilune.one_predicate
 function k8s.predicate.none(...) end
+
+---@class perilune.owner_options
+---@field controller? boolean false: an owner, but not the one that controls it
+---@field block_owner_deletion? boolean false: a deletion in the foreground of the owner does not wait for the object
+
+---Makes owner the owner of object, and so what the garbage collector deletes it with: writes an ownerReference into object, which
+---it returns. Asks no server. Raises when they are in two namespaces, when the owner has a namespace and the object has none,
+---when the owner has no uid (only what comes from the server has), and when another owner controls the object already.
+---@param object perilune.object what is to be sent; changed
+---@param owner perilune.object
+---@param options? perilune.owner_options
+---@return perilune.object object the same table
+function k8s.set_owner(object, owner, options) end
 
 ---A line each in the program's log, with the script's name. At most 16 fields, their names not time, level, msg or script; values
 ---are written with tostring.

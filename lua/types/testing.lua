@@ -91,10 +91,31 @@ function cluster:patch(reference, patch, options) end
 
 ---Server-side apply.
 ---@param object perilune.object
----@param options? { field_manager?: string, force?: boolean } field_manager: "spec" unless given
+---@param options? table as k8s.apply; field_manager is "spec" unless given
 ---@return perilune.object object
 ---@return perilune.err err
 function cluster:apply(object, options) end
+
+---As cluster:apply: it leaves out nothing.
+---@param object perilune.object
+---@param options? table as k8s.apply
+---@return perilune.object object
+---@return perilune.err err
+function cluster:ensure(object, options) end
+
+---@param reference perilune.reference
+---@param change fun(object: perilune.object): boolean?
+---@param options? table as k8s.modify
+---@return perilune.object object
+---@return perilune.err err
+function cluster:modify(reference, change, options) end
+
+---@param reference perilune.reference
+---@param replicas integer
+---@param options? table as k8s.scale
+---@return perilune.object scale
+---@return perilune.err err
+function cluster:scale(reference, replicas, options) end
 
 ---@param reference perilune.reference
 ---@param options? table as k8s.delete

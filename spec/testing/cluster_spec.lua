@@ -255,7 +255,8 @@ describe("a testing cluster", function()
 				["cluster:get: name is missing"] = function() cluster:get { apiVersion = "v1", kind = "Pod" } end,
 				["cluster:create: unknown option 'dryrun', did you mean 'dry_run'?"] = function() cluster:create(map "a", { dryrun = true }) end,
 				["this is a method of a cluster: call it with a colon, such as cluster:get()"] = function() cluster.get(map "a") end,
-				["cluster:apply takes an object with apiVersion, kind and metadata.name"] = function() cluster:apply {} end,
+				["cluster:apply: apiVersion is missing"] = function() cluster:apply {} end,
+				["cluster:apply: name is missing"] = function() cluster:apply { apiVersion = "v1", kind = "Pod" } end,
 			} do
 				assert.equal(message, misuse(fn))
 			end
