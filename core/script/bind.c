@@ -252,7 +252,7 @@ int bind_function(lua_State *L, int index, const char *what)
 	if (!lua_isfunction(L, index))
 		return bind_misuse(L, "%s takes a function, not a %s", what, luaL_typename(L, index));
 	lua_pushvalue(L, index);
-	return luaL_ref(L, LUA_REGISTRYINDEX);
+	return state_ref(L);
 }
 
 #define MOST_REGISTERED 10000

@@ -78,7 +78,7 @@ int bind_defaults_new(lua_State *L, int options)
 	check_values(L, options, "k8s.factory");
 	check_kinds(L, options);
 	push_copy(L, options, 1);
-	return luaL_ref(L, LUA_REGISTRYINDEX);
+	return state_ref(L);
 }
 
 /* Whether options says, by an option of another name, that it does not want the default. */

@@ -29,7 +29,7 @@ static void take_functions(lua_State *L, int *references)
 {
 	for (int i = 2; i >= 0; i--) {
 		bool given = !lua_isnil(L, -1);
-		int reference = luaL_ref(L, LUA_REGISTRYINDEX);
+		int reference = state_ref(L);
 		references[i] = given ? reference : LUA_NOREF;
 	}
 }

@@ -90,3 +90,13 @@ struct state *state_of(lua_State *L)
 	lua_getallocf(L, &data);
 	return data;
 }
+
+int state_ref(lua_State *L)
+{
+	struct state *state = state_of(L);
+	size_t limit = state->memory_limit;
+	state->memory_limit = 0;
+	int reference = luaL_ref(L, LUA_REGISTRYINDEX);
+	state->memory_limit = limit;
+	return reference;
+}

@@ -60,4 +60,8 @@ struct state *state_new(const struct state_options *options, struct err *err);
 void state_free(struct state *state); /* cancels its tasks first */
 struct state *state_of(lua_State *L);
 
+/* luaL_ref into the registry, beyond the memory limit where need be: LuaJIT loses entries of a table whose growth is
+ * refused half-way, and these are the host's. */
+int state_ref(lua_State *L);
+
 #endif

@@ -67,7 +67,7 @@ static void make_thread(lua_State *L, struct task *task)
 		return;
 	}
 	task->thread = lua_newthread(L);
-	task->reference = luaL_ref(L, LUA_REGISTRYINDEX);
+	task->reference = state_ref(L);
 }
 
 /* At once when it failed, so that the collection after an entry that ran out of memory frees what it held. */

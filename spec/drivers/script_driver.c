@@ -44,7 +44,7 @@ static int load_chunk(lua_State *L, void *data)
 	int result = library_load(L, text, length, "@chunk.lua", chunk->err);
 	alloc_free(text);
 	if (result == 0)
-		chunk->reference = luaL_ref(L, LUA_REGISTRYINDEX);
+		chunk->reference = state_ref(L);
 	return result;
 }
 
