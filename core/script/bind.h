@@ -29,6 +29,7 @@ void bind_event_open(lua_State *L);
 void bind_informer_end_all(struct script *script); /* ends what waits for that; before its state is freed */
 void bind_index_end_all(struct script *script);    /* takes its indexes out of the caches; before its state is freed */
 void bind_testing_open(lua_State *L);              /* not of that module: of specs' states, as perilune.testing.core */
+void bind_service_open(lua_State *L);              /* of that one, whose table is on top of the stack */
 
 void bind_client_push_core(lua_State *L); /* the table of what the API client is built on */
 /* Adds the API client to the table at k8s, built on the table at base. Positive indexes. */

@@ -250,6 +250,7 @@ void bind_testing_open(lua_State *L)
 	lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
 	bind_client_push_core(L);
 	luaL_register(L, NULL, functions);
+	bind_service_open(L);
 	push_testing(L);
 	lua_pushcclosure(L, l_open, 1);
 	lua_setfield(L, -2, "open");

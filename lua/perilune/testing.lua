@@ -4,6 +4,7 @@
 --   cluster:load "examples/label-sync"
 --   cluster:create(object)
 --   cluster:settle()
+--   local server = testing.http_server(function(request) return { status = 200, body = "hello" } end)      for k8s.http; server.url
 --
 -- While a cluster is open the clock of the process stands still. One that is not closed is closed at the end of the test
 -- that opened it, or of the describe or file where it was opened outside of a test.
@@ -228,6 +229,40 @@ function Cluster:close()
 	check_self(self, "close")
 	scope.leave(self)
 	core.close(self.handle)
+end
+
+-- --- other servers ---
+
+local Server = {}
+Server.__index = Server
+
+--- Ends it and its connections. Harmless again; not inside its own handler.
+function Server:close()
+	self.handle:close()
+end
+
+local function lines_of(headers)
+	local lines = {}
+	for name, value in pairs(headers or {}) do
+		lines[#lines + 1] = ("%s: %s"):format(name, value)
+	end
+	return lines
+end
+
+local ANSWER = { "status", "headers", "body" }
+
+--- Opens an HTTP server of the spec's own, for scripts that ask others than the API server: handler is called with each request,
+-- { method =, path =, query =, headers =, body = }, and returns { status = 200, headers = {}, body = "" }.
+function testing.http_server(handler)
+	if type(handler) ~= "function" then
+		core.misuse("testing.http_server takes a function, not a " .. type(handler))
+	end
+	local handle, port = core.serve(function(request)
+		local answer = handler(request) or {}
+		core.check_options(answer, "the answer of testing.http_server's function", ANSWER)
+		return answer.status or 200, lines_of(answer.headers), answer.body or ""
+	end)
+	return setmetatable({ handle = handle, url = "http://127.0.0.1:" .. port }, Server)
 end
 
 --- Opens a cluster. options: manifests, a file or folder of YAML, or a list of them; quiet:

@@ -13,6 +13,31 @@ local testing = {}
 ---@return perilune.testing.cluster
 function testing.cluster(options) end
 
+---@class perilune.testing.http_request
+---@field method string
+---@field path string decoded, without the query
+---@field query table<string, string>
+---@field headers table<string, string> names in lower case; the first of several with one name
+---@field body string 16 MiB at most
+
+---@class perilune.testing.http_answer
+---@field status? integer 200 unless said
+---@field headers? table<string, string>
+---@field body? string
+
+---An HTTP server on the loopback, for scripts that call k8s.http. It answers while the spec waits, be it for `cluster:settle` or for
+---k8s.sleep. An error in handler is logged, and is answered by 500. It ends with `server:close()`, else with the specs.
+---@param handler fun(request: perilune.testing.http_request): perilune.testing.http_answer? must not wait
+---@return perilune.testing.http_server
+function testing.http_server(handler) end
+
+---@class perilune.testing.http_server
+---@field url string "http://127.0.0.1:12345"
+local server = {}
+
+---Ends it and its connections. Harmless again; not inside its own handler.
+function server:close() end
+
 ---@class perilune.testing.cluster
 ---@field status perilune.status as k8s.status
 local cluster = {}
