@@ -191,9 +191,11 @@ end
 -- With the version that it was read at, so that nobody else's finalizer is lost.
 local function set_finalizers(object, finalizers)
 	local _, err = k8s.patch(object, { metadata = { resourceVersion = object.metadata.resourceVersion, finalizers = k8s.array(finalizers) } })
-	if err and err.reason ~= "NotFound" then
-		return err
-	end
+	return err
+end
+
+local function is_gone(err)
+	return err and err.reason == "NotFound"
 end
 
 local function add_finalizer(object, name)
@@ -227,7 +229,8 @@ local function clean_up(options, object, context)
 	if after then
 		return after
 	end
-	return nil, remove_finalizer(object, options.finalizer)
+	local problem = remove_finalizer(object, options.finalizer)
+	return nil, not is_gone(problem) and problem or nil
 end
 
 -- reconcile's steps where there is a finalizer: an object that is going is cleaned up, one that is there carries the finalizer before its
@@ -244,7 +247,7 @@ local function finalizing(options, informer, reconcile)
 		if not place_of(object.metadata.finalizers, options.finalizer) then
 			local err = add_finalizer(object, options.finalizer)
 			if err then
-				return nil, err
+				return nil, not is_gone(err) and err or nil -- what reconcile made for one that is gone nobody would clean up
 			end
 		end
 		return reconcile(request, context)

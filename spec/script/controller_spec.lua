@@ -371,6 +371,13 @@ describe("a controller", function()
 			assert.same(before.metadata.annotations, object.metadata.annotations)
 		end)
 
+		it("runs nothing for an object that was gone before it got it", function()
+			assert(cluster:create(map "a"))
+			cluster:fault { verb = "patch", name = "a", action = "status", code = 404, reason = "NotFound" }
+			start()
+			assert.same({}, told "ran")
+		end)
+
 		it("takes it off when cleanup has succeeded, and then the object goes", function()
 			assert(cluster:create(map "a"))
 			start()
