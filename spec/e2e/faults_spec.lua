@@ -68,7 +68,7 @@ describe("perilune run fails with one clear line when", function()
 	end)
 end)
 
-describe("an answer of the server that can't be read", function()
+describe("an answer of the server that can't be read #slow", function()
 	local JSON = { ["content-type"] = "application/json" }
 	local server, run
 

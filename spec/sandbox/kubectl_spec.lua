@@ -5,7 +5,7 @@ local sandbox = require "support.sandbox"
 
 local SECONDS = 20
 
-describe("kubectl with the sandbox", function()
+describe("kubectl with the sandbox #slow", function()
 	local kubectl, why = sandbox.kubectl()
 	local server, home
 

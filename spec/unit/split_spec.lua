@@ -124,7 +124,7 @@ describe("split", function()
     assert.equal(item, got[1])
   end)
 
-  it("cuts random lists", function()
+  it("cuts random lists #slow", function()
     local seed = c.seed()
     for _ = 1, 300 do
       local expected, members = {}, {}

@@ -323,7 +323,7 @@ describe("workqueue", function()
 	end
 
 	for what, seconds in pairs { ["can be taken"] = 0, ["wait for a time"] = 60 } do
-		it("holds 100,000 keys that " .. what .. " in less than 150 bytes each", function()
+		it("holds 100,000 keys that " .. what .. " in less than 150 bytes each #slow", function()
 			local queue = c.queue()
 			local bytes = counted(function()
 				for i = 1, 100000 do
@@ -585,7 +585,7 @@ function Pair:finish()
 	until self.queue:delayed() == 0
 end
 
-describe("a work queue in any use", function()
+describe("a work queue in any use #slow", function()
 	before_each(c.open)
 	after_each(c.close)
 
