@@ -32,7 +32,7 @@ local function map(name, v, labels)
 end
 
 describe("a script that writes while its watch is silent", function()
-	local cluster
+	local cluster, silence
 
 	before_each(function()
 		cluster = testing.cluster()
@@ -41,7 +41,7 @@ describe("a script that writes while its watch is silent", function()
 		end
 		assert(cluster:create { apiVersion = "v1", kind = "ConfigMap", metadata = { namespace = "notes", name = "found" } })
 		assert(cluster:create(map("a", "old", { app = "web" })))
-		cluster:fault { verb = "watch", resource = "configmaps", namespace = "shop", action = "silence" }
+		silence = cluster:fault { verb = "watch", resource = "configmaps", namespace = "shop", action = "silence" }
 	end)
 
 	local function load(text, options)
@@ -222,13 +222,34 @@ describe("a script that writes while its watch is silent", function()
 			k8s.main(function()
 				k8s.sleep(10)
 				assert(k8s.delete(reference "a"))
+				maps:add_event_handler {
+					add = function(object) table.insert(found, { "late add", data(object), maps:get("shop", "a") == nil }) end,
+				}
 				k8s.every(1000, tell)
 			end)
 		]]
 		cluster:advance(5)
 		assert(cluster:update(map("a", "theirs")))
 		cluster:advance(2 * LONG)
-		assert.same({ { "update", "theirs", true }, { "delete", "theirs", true } }, found())
+		assert.same({ { "late add", "old", true }, { "update", "theirs", true }, { "delete", "theirs", true } }, found())
+	end)
+
+	it("does not see what the watch told to be gone before the answer came", function()
+		silence:remove()
+		load [[
+			local maps = k8s.informer { apiVersion = "v1", kind = "ConfigMap", namespace = "shop" }
+			k8s.main(function()
+				k8s.sleep(5)
+				assert(k8s.create(reference "b"))
+				found = { maps:get("shop", "b") == nil }
+				tell()
+			end)
+		]]
+		cluster:fault { verb = "create", resource = "configmaps", action = "slow", bytes_per_second = 10 }
+		cluster:advance(6)
+		assert(cluster:delete(map "b"))
+		cluster:advance(100)
+		assert.same({ true }, found())
 	end)
 
 	it("sees what it wrote before its informer had synced", function()
