@@ -123,12 +123,12 @@ describe("lua/types/perilune.lua", function()
 	it("has the names of the module's tables", function()
 		local checked = 0
 		for name, value in pairs(module) do
-			if type(value) == "table" and name ~= "config" then
+			if type(value) == "table" and name ~= "config" and name ~= "state" then
 				agrees(below(value), "perilune." .. name)
 				checked = checked + 1
 			end
 		end
-		assert.equal(7, checked)
+		assert.equal(8, checked)
 	end)
 
 	it("has each type's methods", function()
@@ -137,8 +137,8 @@ describe("lua/types/perilune.lua", function()
 			types[#types + 1] = type(name) == "string" and name:match "^perilune%.(%w+)$" or nil
 		end
 		table.sort(types)
-		assert.same({ "controller", "event", "factory", "informer", "registration" }, types)
-		for _, name in ipairs { "controller", "factory", "informer", "registration" } do
+		assert.same({ "controller", "counter", "event", "factory", "gauge", "histogram", "informer", "registration" }, types)
+		for _, name in ipairs { "controller", "counter", "factory", "gauge", "histogram", "informer", "registration" } do
 			agrees(methods_of(name), "perilune." .. name)
 		end
 	end)
@@ -172,6 +172,10 @@ describe("lua/types/perilune.lua", function()
 		known("core/script/bind_defaults.c", "perilune.factory_options", "bind_defaults_new")
 		known("core/script/bind_defaults.c", "perilune.kind_options", "check_kind")
 		known("core/script/bind_factory.c", "perilune.wait_options", "l_wait_for_cache_sync")
+		known("core/script/bind_metric.c", "perilune.metric_options", "l_counter")
+		known("core/script/bind_metric.c", "perilune.metric_options", "l_gauge")
+		known("core/script/bind_metric.c", "perilune.histogram_options", "l_histogram")
+		known("core/script/bind_needs.c", "perilune.rule", "read_rule")
 		known("core/script/bind_http.c", "perilune.http_request", "l_request")
 		known("core/script/bind_time.c", "perilune.every_options", "l_every")
 	end)

@@ -302,6 +302,25 @@ struct metric_family *metric_family(struct metric_registry *registry, const stru
 	return family;
 }
 
+void metric_family_ref(struct metric_family *family)
+{
+	family->users++;
+}
+
+void metric_family_unref(struct metric_family *family)
+{
+	struct metric_registry *registry = family->registry;
+	if (--family->users)
+		return;
+	bool found;
+	size_t place =
+	    find_place((void *const *)registry->families, registry->count, family_name, family->name, &found);
+	registry->count--;
+	memmove(registry->families + place, registry->families + place + 1,
+		(registry->count - place) * sizeof(*registry->families));
+	free_family(family);
+}
+
 void metric_define(struct metric_registry *registry, const struct metric_definition *table, size_t count,
 		   struct metric_family **out)
 {

@@ -38,6 +38,10 @@ void metric_registry_free(struct metric_registry *registry); /* and all in it: n
  * bounds that don't rise, or a name that stands for something else already. */
 struct metric_family *metric_family(struct metric_registry *registry, const struct metric_definition *definition,
 				    struct err *err);
+/* For families that don't stay: one that has been counted goes when its count falls to 0. No series of it is held then.
+ */
+void metric_family_ref(struct metric_family *family);
+void metric_family_unref(struct metric_family *family);
 /* A table of the program's own families: out gets one for each row. That one cannot be made is a fault of the program
  * and ends it; so scripts must not be let near the names in its tables. */
 void metric_define(struct metric_registry *registry, const struct metric_definition *table, size_t count,

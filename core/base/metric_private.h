@@ -19,6 +19,7 @@ struct metric_series {
 
 struct metric_family {
 	struct metric_registry *registry;
+	unsigned users; /* metric_family_ref's */
 	enum metric_type type;
 	char *name;
 	char *help; /* as on the page, with the end of its line */

@@ -20,6 +20,9 @@ void bind_time_open(lua_State *L);
 void bind_client_open(lua_State *L);
 void bind_helpers_open(lua_State *L);
 void bind_http_open(lua_State *L);
+void bind_metric_open(lua_State *L);
+void bind_needs_open(lua_State *L);
+void bind_metric_end_all(struct script *script); /* takes its metrics off the page; after its state is freed */
 void bind_informer_open(lua_State *L);
 void bind_factory_open(lua_State *L);
 void bind_controller_open(lua_State *L);

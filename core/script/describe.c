@@ -65,6 +65,39 @@ static void describe_controller(const struct reconciler *reconciler, struct buf 
 	buf_append_text(out, "\n");
 }
 
+static void append_words(struct json_slice list, struct buf *out)
+{
+	struct json_iter iter = json_iterate(list);
+	for (bool first = true; json_next(&iter); first = false) {
+		buf_append_text(out, first ? "" : ", ");
+		json_string_append(iter.value, out);
+	}
+}
+
+/* "  needs get, list of pods, in "apps, example.com"": a rule of k8s.needs. */
+static void describe_need(struct json_slice rule, struct buf *out)
+{
+	struct json_slice groups = json_get(rule, "apiGroups");
+	buf_append_text(out, "  needs ");
+	append_words(json_get(rule, "verbs"), out);
+	buf_append_text(out, " of ");
+	append_words(json_get(rule, "resources"), out);
+	buf_append_text(out, " in \"");
+	append_words(groups, out);
+	buf_append_text(out, "\"\n");
+}
+
+static void describe_needs(const struct script *script, struct buf *out)
+{
+	struct buf list;
+	buf_init(&list, 0);
+	buf_append_format(&list, "[%s]", buf_text(&script->needs));
+	struct json_iter iter = json_iterate((struct json_slice){list.data, list.length});
+	while (json_next(&iter))
+		describe_need(iter.value, out);
+	buf_fini(&list);
+}
+
 static void describe_script(struct script *script, struct buf *out)
 {
 	struct description description = {script, out};
@@ -79,6 +112,7 @@ static void describe_script(struct script *script, struct buf *out)
 	describe_calls(&script->on_shutdown, "on_shutdown", out);
 	LIST_EACH (&script->timers, timer_node)
 		buf_append_format(out, "  every %g s\n", LIST_ENTRY(timer_node, struct script_call, node)->interval);
+	describe_needs(script, out);
 }
 
 void host_describe(struct host *host, struct buf *out)

@@ -49,9 +49,11 @@ static struct script *make(struct host *host, const char *name, bool full, struc
 	script->state = state;
 	script->name = alloc_string(name);
 	state->owner = script;
-	struct list *lists[] = {&script->node,      &script->factories,   &script->consumers, &script->mains,
-				&script->on_synced, &script->on_shutdown, &script->timers,    &script->waits,
-				&script->hooks,     &script->indexes,     &script->leaving,   &script->reconcilers};
+	buf_init(&script->needs, 0);
+	struct list *lists[] = {&script->node,       &script->factories,   &script->consumers, &script->mains,
+				&script->on_synced,  &script->on_shutdown, &script->timers,    &script->waits,
+				&script->hooks,      &script->indexes,     &script->metrics,   &script->leaving,
+				&script->reconcilers};
 	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
 		list_init(lists[i]);
 	return script;
@@ -190,8 +192,10 @@ void script_free(struct script *script)
 	bind_index_end_all(script);
 	hook_end_all(script);
 	state_free(script->state);
+	bind_metric_end_all(script);
 	while (!list_is_empty(&script->factories))
 		free_factory(LIST_ENTRY(script->factories.next, struct script_factory, node));
+	buf_fini(&script->needs);
 	alloc_free(script->name);
 	alloc_free(script->path);
 	alloc_free(script->folder);

@@ -42,11 +42,13 @@ struct script {
 	char *path;   /* of its main file */
 	char *folder; /* where its modules are */
 	struct list factories, consumers;
-	struct list reconcilers;                           /* reconciler.c's */
-	struct list hooks;                                 /* hook.c's */
-	struct list indexes;                               /* bind_index.c's */
-	struct list leaving;                               /* bind_informer.c's */
-	struct list waits;                                 /* wait_for_cache_sync calls under way; bind_factory.c's */
+	struct list reconcilers; /* reconciler.c's */
+	struct list hooks;       /* hook.c's */
+	struct list indexes;     /* bind_index.c's */
+	struct list metrics;     /* bind_metric.c's */
+	struct buf needs;        /* the rules of k8s.needs as JSON objects, a comma between two; bind_needs.c's */
+	struct list leaving;     /* bind_informer.c's */
+	struct list waits;       /* wait_for_cache_sync calls under way; bind_factory.c's */
 	struct list mains, on_synced, on_shutdown, timers; /* struct script_call */
 	struct script_factory *default_factory;
 	unsigned registered; /* factories, informers, handlers and calls: C memory that no limit of the state counts */

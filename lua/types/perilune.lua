@@ -22,6 +22,7 @@
 ---@field json perilune.json
 ---@field yaml perilune.yaml
 ---@field log perilune.log
+---@field state table plain data of the script's own: kept over a reload, not over a restart
 ---@field null lightuserdata JSON's null, in what is decoded and in what is sent
 local k8s = {}
 
@@ -467,6 +468,69 @@ k8s.http = {}
 ---@param options perilune.http_request
 ---@return perilune.http_answer answer, perilune.err? err without a code
 function k8s.http.request(options) end
+
+-- Rights.
+
+---@class perilune.rule
+---@field apiGroups string|string[] "" is the group of "v1"
+---@field resources string|string[] "pods", "pods/status"
+---@field verbs string|string[]
+
+---Declares rights that can't be seen from what the script registers, such as those for its API calls. Nothing is asked of the server:
+---`perilune check` prints them.
+---@param rules perilune.rule[]
+function k8s.needs(rules) end
+
+-- Metrics of a script's own, on the page /metrics.
+
+---@class perilune.metric_options
+---@field name string not one that begins as the program's own do: perilune_, process_, workqueue_, controller_runtime_, rest_client_,
+--- leader_election_
+---@field help string a line for people
+---@field labels? string|string[] names, 7 at most, beside the label `script` that each has
+---@class perilune.histogram_options: perilune.metric_options
+---@field buckets? number[] their upper bounds, rising, 50 at most (0.005 to 10, as Prometheus's clients have them)
+
+---Each may be asked for at any time; the same again, also in another script, is one family. It raises where that has another type,
+---other labels or other buckets. A script has 100 metrics at most, and a metric 1000 series: further ones are not counted, which the
+---log says. They go with the script.
+---@class perilune.metric
+k8s.metric = {}
+
+---@class perilune.counter
+local counter = {}
+---counter:inc(), counter:inc(2), counter:inc { result = "ok" }, counter:inc(2, { result = "ok" }). Each of its labels has a value.
+---@param n? number from 0 on (1)
+---@param labels? table<string, string|number|boolean>
+---@overload fun(self: perilune.counter, labels: table<string, string|number|boolean>)
+function counter:inc(n, labels) end
+
+---@class perilune.gauge
+local gauge = {}
+---As of a counter, but n may be negative.
+---@param n? number
+---@param labels? table<string, string|number|boolean>
+---@overload fun(self: perilune.gauge, labels: table<string, string|number|boolean>)
+function gauge:inc(n, labels) end
+---@param value number
+---@param labels? table<string, string|number|boolean>
+function gauge:set(value, labels) end
+
+---@class perilune.histogram
+local histogram = {}
+---@param value number
+---@param labels? table<string, string|number|boolean>
+function histogram:observe(value, labels) end
+
+---@param options perilune.metric_options
+---@return perilune.counter
+function k8s.metric.counter(options) end
+---@param options perilune.metric_options
+---@return perilune.gauge
+function k8s.metric.gauge(options) end
+---@param options perilune.histogram_options
+---@return perilune.histogram
+function k8s.metric.histogram(options) end
 
 -- Objects, without a server.
 

@@ -13,6 +13,8 @@ c.cdef [[
   };
   struct metric_registry *metric_registry_new(void);
   void metric_registry_free(struct metric_registry *registry);
+  void metric_family_ref(struct metric_family *family);
+  void metric_family_unref(struct metric_family *family);
   struct metric_family *metric_family(struct metric_registry *registry, const struct metric_definition *definition,
                                       struct err *err);
   struct metric_series *metric_hold(struct metric_family *family, const char *const *values);
@@ -109,6 +111,21 @@ b_total{x="2",y="q"} 3
 	it("says nothing of a family without series", function()
 		define(COUNTER, "a_total")
 		assert.equal("", text())
+	end)
+
+	it("lets a counted family go with its last user, and its name with it", function()
+		local family = define(COUNTER, "b_total", { "x" })
+		c.metric_add(c.metric_keep(define(COUNTER, "a_total"), nil), 1)
+		c.metric_add(c.metric_keep(define(COUNTER, "c_total"), nil), 1)
+		c.metric_family_ref(family)
+		c.metric_family_ref(define(COUNTER, "b_total", { "x" }))
+		local series = c.metric_hold(family, values "1")
+		c.metric_family_unref(family)
+		assert.equal(0, page():value("b_total", { x = "1" }))
+		c.metric_release(series)
+		c.metric_family_unref(family)
+		assert.same({ a_total = "counter", c_total = "counter" }, page().types)
+		assert(define(GAUGE, "b_total", { "y" }))
 	end)
 
 	it("escapes what labels hold, whatever that is", function()
