@@ -3,6 +3,7 @@
 --   local role = manifests.read "examples/pod-log/manifests/rbac.yaml"     its objects, in order
 --   manifests.find(role, "ClusterRole")                                   the only one of that kind
 --   manifests.check_binding(role)               the binding gives that role to that service account
+--   manifests.definition "examples/website"     path of its manifests/crd.yaml; nil where it has none
 --   manifests.kubeconfig(role, cluster)         path of such a user's kubeconfig; the admin's where no user can be made
 local files = require "support.files"
 local k8s = require "perilune"
@@ -30,6 +31,12 @@ function manifests.check_binding(objects)
 	assert(#binding.subjects == 1 and subject.kind == "ServiceAccount")
 	assert(subject.name == account.metadata.name and subject.namespace == account.metadata.namespace)
 	assert(binding.roleRef.kind == "ClusterRole" and binding.roleRef.name == role.metadata.name)
+end
+
+function manifests.definition(folder)
+	local path = folder .. "/manifests/crd.yaml"
+	local file = io.open(path)
+	return file and file:close() and path or nil
 end
 
 function manifests.kubeconfig(objects, cluster)
