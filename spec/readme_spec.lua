@@ -4,6 +4,7 @@ local files = require "support.files"
 local k8s = require "perilune"
 local process = require "support.process"
 local readme = require "support.readme"
+local testing = require "perilune.testing"
 
 local function exists(path)
 	return process.run { "test", "-e", path } == 0
@@ -23,7 +24,7 @@ describe("the README", function()
 	it("has only blocks that a spec looks at", function()
 		local known = {
 			["lua team.lua"] = true, ["lua shape.lua"] = true, ["lua api.lua"] = true, ["lua late.lua"] = true,
-			["lua broken.lua"] = true, ["lua team_spec.lua"] = true, ["text team.lua"] = true, ["text broken.lua"] = true,
+			["lua quota.lua"] = true, ["lua broken.lua"] = true, ["lua team_spec.lua"] = true, ["text team.lua"] = true, ["text broken.lua"] = true,
 			["text typo.lua"] = true, ["text run-late"] = true, ["text help-run"] = true, ["yaml deployment.yaml"] = true,
 			["sh setup"] = true, ["sh run"] = true, ["sh run-late"] = true, ["sh run-spec"] = true, ["sh sandbox"] = true, ["sh cluster"] = true,
 			["sh elsewhere"] = true, dockerfile = true,
@@ -120,12 +121,12 @@ describe("the README", function()
 
 	it("has scripts that load", function()
 		local folder = files.folder()
-		for _, name in ipairs { "team.lua", "shape.lua", "late.lua", "broken.lua", "api.lua" } do
+		for _, name in ipairs { "team.lua", "shape.lua", "quota.lua", "late.lua", "broken.lua", "api.lua" } do
 			local path = files.write(folder .. "/" .. name, readme.block("lua", name))
 			local code, _, err = cli.run { "check", path }
 			assert.equal(0, code, err)
 		end
-		assert.is_true(#readme.lines(readme.block("lua", "team.lua")) <= 16)
+		assert.is_true(#readme.lines(readme.block("lua", "team.lua")) <= 18)
 	end)
 
 	local function program()
@@ -145,13 +146,36 @@ describe("the README", function()
 		assert.truthy(out:find("2 successes / 0 failures / 0 errors / 0 pending", 1, true), out)
 	end)
 
+	it("has a controller that does what its comments say", function()
+		local folder = readme.folder("quota", { ["init.lua"] = readme.block("lua", "quota.lua") })
+		local cluster = testing.cluster()
+		local function quota(name)
+			return { apiVersion = "v1", kind = "ResourceQuota", namespace = name, name = "quota" }
+		end
+		local namespace = { apiVersion = "v1", kind = "Namespace", metadata = { name = "shop" } }
+		assert(cluster:create(namespace))
+		cluster:load(folder)
+		cluster:settle()
+		assert.equal("100", assert(cluster:get(quota "shop")).spec.hard.pods)
+		assert(cluster:patch(namespace, { metadata = { labels = { ["example.com/pods"] = "7" } } }))
+		cluster:settle()
+		assert.equal("7", assert(cluster:get(quota "shop")).spec.hard.pods)
+		assert(cluster:delete(quota "shop"))
+		cluster:settle()
+		assert.equal("7", assert(cluster:get(quota "shop")).spec.hard.pods)
+		local written = #cluster:requests { verb = "patch" }
+		cluster:advance(3700)
+		assert.equal(written, #cluster:requests { verb = "patch" })
+		cluster:close()
+	end)
+
 	it("has a page of all functions that runs", function()
 		local path = files.write(files.folder() .. "/api.lua", readme.block("lua", "api.lua"))
 		local child = cli.start { "run", "--sandbox", "--listen", "off", path }
 		local lines = { child:line(20), child:line(20) } -- of on_synced and main, whichever comes first
 		table.sort(lines, function(a, b) return #a < #b end)
 		assert.equal("nil", lines[1])
-		assert.truthy(lines[2]:find "^%l[%l ]+\ttrue$", lines[2])
+		assert.truthy(lines[2]:find "^%l[%l ]+\ttrue\ttrue$", lines[2])
 		child:kill "TERM"
 		assert.equal(0, (child:wait(10)))
 		assert.is_nil(child:stderr():find("ERROR", 1, true), child:stderr())
@@ -170,7 +194,7 @@ describe("the README", function()
 				assert.truthy(page:find("k8s%." .. name .. "%f[^%w_]"), "k8s." .. name)
 			end
 		end
-		for _, kind in ipairs { "informer", "registration", "factory" } do
+		for _, kind in ipairs { "informer", "registration", "factory", "controller" } do
 			local _, methods = debug.getupvalue(debug.getregistry()["perilune." .. kind].__index, 1)
 			for name in pairs(methods) do
 				assert.truthy(page:find(":" .. name .. "%f[^%w_]"), kind .. ":" .. name)
