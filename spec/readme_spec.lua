@@ -233,7 +233,7 @@ describe("the README", function()
 			local value = k8s
 			for part in name:gmatch "[%l_]+" do
 				local ok, found = pcall(function() return value[part] end)
-				assert.is_true(ok and (found ~= nil or value == k8s.config), "k8s." .. name)
+				assert.is_true(ok and (found ~= nil or value == k8s.config or value == k8s.state), "k8s." .. name)
 				value = found
 			end
 		end
