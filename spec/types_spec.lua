@@ -180,6 +180,10 @@ describe("lua/types/perilune.lua", function()
 		known("core/script/bind_time.c", "perilune.every_options", "l_every")
 	end)
 
+	it("has the options of what checks them in Lua", function()
+		assert.same(quoted("lua/perilune/recorder.lua", "\nlocal OPTIONS = (%b{})"), names_of(classes, "perilune.event_options"))
+	end)
+
 	-- Calls f and takes down what it lets core.check_options know.
 	local function options_of(f, ...)
 		local core, found

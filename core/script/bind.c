@@ -397,10 +397,10 @@ static void push_config(lua_State *L)
 
 void bind_open(lua_State *L)
 {
-	static void (*const parts[])(lua_State *) = {bind_json_open,    bind_log_open,     bind_time_open,
-						     bind_client_open,  bind_helpers_open, bind_informer_open,
-						     bind_factory_open, bind_event_open,   bind_controller_open,
-						     bind_http_open,    bind_metric_open,  bind_needs_open};
+	static void (*const parts[])(lua_State *) = {
+	    bind_json_open,     bind_log_open,     bind_time_open,    bind_client_open,     bind_helpers_open,
+	    bind_informer_open, bind_factory_open, bind_event_open,   bind_controller_open, bind_http_open,
+	    bind_metric_open,   bind_needs_open,   bind_recorder_open};
 	value_open(L);
 	open_err(L);
 	lua_newtable(L);

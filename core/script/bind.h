@@ -29,6 +29,7 @@ void bind_controller_open(lua_State *L);
 /* Each wait_for_cache_sync under way, of factory or of all (NULL), returns with what there is. */
 void bind_factory_end_waits(struct script *script, const struct script_factory *factory);
 void bind_event_open(lua_State *L);
+void bind_recorder_open(lua_State *L);
 void bind_informer_end_all(struct script *script); /* ends what waits for that; before its state is freed */
 void bind_index_end_all(struct script *script);    /* takes its indexes out of the caches; before its state is freed */
 void bind_testing_open(lua_State *L);              /* not of that module: of specs' states, as perilune.testing.core */

@@ -417,6 +417,22 @@ function k8s.modify(reference, change, options) end
 ---@return perilune.object scale, perilune.err? err
 function k8s.scale(reference, replicas, options) end
 
+---@class perilune.event_options
+---@field type? "Normal"|"Warning" Normal unless said
+---@field reason string why, as one word in CamelCase; 128 bytes at most
+---@field action? string what was done or failed, the same way; the reason unless said
+---@field message? string for people; what is beyond 1024 bytes is cut off
+---@field related? perilune.reference|perilune.object a second object
+
+---Tells people what was done to an object, as an Event, for `kubectl describe`, which finds it by the object's uid: so give the
+---object rather than a reference. Waits where something is sent. Events that differ in nothing but the message become a series,
+---whose count is sent with the second, each half an hour, and 6 minutes after the last. For one object a script, or a controller of
+---it, sends 25 events at once, then one in 300 s. What is not sent now is returned as it is known here.
+---@param object perilune.object|perilune.reference
+---@param options perilune.event_options
+---@return table event, perilune.err? err
+function k8s.event(object, options) end
+
 ---Waits for the answer, not for the object to be gone.
 ---@param reference perilune.reference|perilune.object
 ---@param options? perilune.delete_options
