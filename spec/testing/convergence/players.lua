@@ -8,6 +8,7 @@ local judges = require "judge"
 local k8s = require "perilune"
 local schedule = require "schedule"
 local truth = require "truth"
+local writes = require "writes"
 
 local players = {}
 
@@ -28,7 +29,7 @@ local function mark(object)
 	end
 end
 
-local function act(player, object, event)
+local function act(cast, player, object, event)
 	player.calls = player.calls + 1
 	if player.removed then
 		player.judge:problem "a call after it was removed"
@@ -39,6 +40,9 @@ local function act(player, object, event)
 	end
 	if is_turn(player.plan.marks, player.calls) and event.type ~= "delete" then
 		mark(object)
+	end
+	if is_turn(player.plan.writes, player.calls) then
+		writes.write(cast.informers, player, object)
 	end
 	if is_turn(player.plan.fails, player.calls) then
 		error "a handler that fails"
@@ -53,7 +57,7 @@ local function add_handler(cast, player)
 		end,
 	}
 	local function on_event(object, event)
-		act(player, object, event)
+		act(cast, player, object, event)
 	end
 	player.registration = cast.informers[plan.informer].handle:add_event_handler {
 		add = on_event, update = on_event, delete = on_event, every_event = plan.every_event, resync = plan.resync,
@@ -74,7 +78,7 @@ local function add_entry(entries, at, fn)
 end
 
 local function add_player(entries, cast, plan)
-	local player = { plan = plan, calls = 0 }
+	local player = { plan = plan, calls = 0, writes = 0 }
 	local begins = cast.story.informers[plan.informer].at
 	add_entry(entries, math.max(plan.at, begins), function()
 		add_handler(cast, player)

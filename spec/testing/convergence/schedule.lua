@@ -8,9 +8,10 @@
 --   informer: { at =, options = }      for factory:informer, which is then called `at` seconds after the start; transform
 --                                      is a name of truth.transforms
 --   handler: { informer = index, at =, remove_at =, every_event =, resync =, filter =, nap =, nap_every =, marks =,
---            fails = }
+--            writes =, fails = }
 --       filter: whether it wants those of truth.is_wanted alone; nap: seconds that it sleeps in every nap_every-th call;
---       marks: it writes to the object in every so-many-th call; fails: it raises in every so-many-th call
+--       marks: it writes to the object in every so-many-th call; writes: it then also relabels, deletes and creates, a few
+--       times; fails: it raises in every so-many-th call
 --   step: { at =, verb =, … } in the order of their times
 --       create, update (object =), delete (object =), recreate (object =), fault (order =), compact, restart
 local schedule = {}
@@ -133,6 +134,7 @@ local function handler_of(chance, informer, seconds)
 	handler.resync = chance:is(0.2) and chance:pick { 10, 45 } or nil
 	handler.filter = chance:is(0.2) or nil
 	handler.marks = chance:is(0.2) and chance:between(1, 3) or nil
+	handler.writes = chance:is(0.4) and chance:between(1, 3) or nil
 	handler.fails = chance:is(0.05) and chance:between(1, 4) or nil
 	if chance:is(0.25) then
 		handler.at = chance:between(1, seconds)
