@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "cache/feed.h"
 
+/* NULL where nobody watches that namespace, or not now. */
 static struct scope *scope_of(struct feed *feed, const char *namespace)
 {
 	for (size_t i = 0; i < feed->scope_count; i++) {
@@ -67,11 +68,11 @@ static struct object *make_news(const struct feed *feed, const struct scope *sco
 
 void feed_note_write(struct feed *feed, const struct write *write, const struct write_result *result)
 {
+	/* What came before the answer may be of this object, and be newer. */
+	feed_catch_up(feed);
 	struct scope *scope = scope_of(feed, feed->resource->namespaced ? write->namespace : NULL);
 	if (!scope)
 		return;
-	/* What came before the answer may be of this object, and be newer. */
-	feed_catch_up(feed);
 	struct object *news = make_news(feed, scope, write, result);
 	if (result->outcome == WRITE_GONE)
 		overlay_remove(&scope->overlay, result->key.data, result->key.length, buf_text(&result->uid), news);

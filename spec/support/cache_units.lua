@@ -110,6 +110,22 @@ c.cdef [[
   int projection_apply(const struct projection *projection, const char *api_version, const char *kind,
                        struct json_slice item, struct buf *out, struct err *err);
 
+  struct cache_resource { char *group, *version, *api_version, *kind, *plural; bool namespaced, watchable; };
+  struct write {
+    const struct cache_resource *resource;
+    const char *method;
+    const char *namespace, *name;
+    struct json_slice answer;
+  };
+  struct write_result {
+    int outcome; /* 0 NOTHING, 1 PUT, 2 GONE */
+    bool whole;
+    struct json_meta meta;
+    struct buf key, uid;
+  };
+  void write_read(const struct write *write, struct write_result *out);
+  void write_result_fini(struct write_result *result);
+
   struct loop; struct config; struct cluster; struct informer; struct listener;
   struct cache_config_options { const char *kubeconfig, *context, *namespace; };
   struct loop *loop_new(struct err *err);
