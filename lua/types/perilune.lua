@@ -84,7 +84,8 @@ local k8s = {}
 ---@field cache? "compressed"|"raw" whether a version that packs objects may pack these; this one keeps all as they are
 ---@field optional? boolean nobody waits for it: where its kind is absent or forbidden, it goes on by itself later
 
----Reading the cache needs no request. get, list, keys and count before it has synced are told in the log, once.
+---Reading the cache needs no request. get, list, keys and count before it has synced are told in the log, once. What this
+---program wrote shows in them once the server has answered, before handlers are told of it.
 ---@class perilune.informer
 local informer = {}
 
