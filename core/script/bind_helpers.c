@@ -17,8 +17,8 @@ static int l_write_as_text(lua_State *L)
 /* Each gets (k8s, core) and adds its functions to k8s. In this order: conditions uses path and equal. */
 void bind_helpers_open(lua_State *L)
 {
-	static const char *const modules[] = {"perilune.path", "perilune.equal", "perilune.quantity",
-					      "perilune.conditions", "perilune.predicate"};
+	static const char *const modules[] = {"perilune.path",       "perilune.equal",     "perilune.quantity",
+					      "perilune.conditions", "perilune.predicate", "perilune.time"};
 	int module = lua_gettop(L);
 	bind_client_push_core(L);
 	lua_pushcfunction(L, l_write_as_text);

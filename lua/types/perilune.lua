@@ -266,6 +266,10 @@ function k8s.on_shutdown(f) end
 function k8s.sleep(seconds) end
 ---@return number seconds since 1970, with fractions
 function k8s.now() end
+---A time as objects have it, "2006-01-02T15:04:05Z", on the scale of k8s.now. Nil for a text that is no such time, and for nil.
+---@param text string?
+---@return number? seconds
+function k8s.time(text) end
 
 -- Controllers: a work queue of keys, and a function that brings the object of a key into its wanted state.
 
