@@ -63,11 +63,11 @@ local function updated(object, condition, before)
 	return after
 end
 
--- A server may leave empty texts out.
-local function is_same(before, after)
+-- Servers leave out empty texts, and for kinds whose conditions have no such field the generation.
+local function is_same(before, after, condition)
 	for name, value in pairs(after) do
-		local old = before[name]
-		if not k8s.equal(old, value) and not (value == "" and (old == nil or old == null)) then
+		local left_out = value == "" or (name == "observedGeneration" and condition[name] == nil)
+		if not k8s.equal(before[name], value) and not (left_out and present(before[name]) == nil) then
 			return false
 		end
 	end
@@ -90,7 +90,7 @@ function conditions.set(object, condition)
 	local place = find(list, condition.type)
 	local before = place and list[place] or {}
 	local after = updated(object, condition, before)
-	if place and is_same(before, after) then
+	if place and is_same(before, after, condition) then
 		return false
 	end
 	for name, value in pairs(before) do

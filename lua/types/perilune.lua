@@ -485,7 +485,7 @@ function k8s.status.apply(object, options) end
 k8s.http = {}
 
 ---Asks a server that is no part of the cluster: without the cluster's credentials, trusting the system's authorities, through no
----proxy, whatever the environment says. Waits. Any status is an answer; redirects are not followed.
+---proxy, whatever the environment says. `--dry-run` does not hold it back. Waits. Any status is an answer; redirects are not followed.
 ---@param options perilune.http_request
 ---@return perilune.http_answer answer, perilune.err? err without a code
 function k8s.http.request(options) end
@@ -595,7 +595,7 @@ function k8s.quantity(value) end
 ---@field status "True"|"False"|"Unknown"
 ---@field reason? string one word, "AsExpected"
 ---@field message? string "" unless given
----@field observedGeneration? integer metadata.generation unless given
+---@field observedGeneration? integer metadata.generation unless given, which alone is no change of a condition that has none
 ---@field lastTransitionTime? string "2006-01-02T15:04:05Z": now, unless given, where the status changes
 ---@field [string] any
 

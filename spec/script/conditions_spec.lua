@@ -56,12 +56,15 @@ describe("k8s.conditions.set", function()
 		assert.equal(7, object.status.conditions[1].observedGeneration)
 	end)
 
-	it("says whether anything changed, also where a server leaves empty texts out", function()
+	it("says whether anything changed, also where a server leaves fields out", function()
 		local object = {}
 		assert.is_true(k8s.conditions.set(object, ready "True"))
 		assert.is_false(k8s.conditions.set(object, ready "True"))
 		object.status.conditions[1].message = nil
 		assert.is_false(k8s.conditions.set(object, ready "True"))
+		object.metadata = { generation = 5 }
+		assert.is_false(k8s.conditions.set(object, ready "True"))
+		assert.is_true(k8s.conditions.set(object, ready("True", { observedGeneration = 5 })))
 		assert.is_true(k8s.conditions.set(object, ready("True", { reason = "Other" })))
 	end)
 

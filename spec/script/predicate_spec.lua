@@ -118,3 +118,59 @@ describe("combinations", function()
 		misused(function() return predicate.label_change end, "did you mean 'label_changed'")
 	end)
 end)
+
+describe("a controller with a predicate", function()
+	local files = require "support.files"
+	local testing = require "perilune.testing"
+
+	local function load(cluster, text)
+		cluster:load(files.write(files.folder() .. "/script.lua", 'local k8s = require "perilune" ' .. text))
+		cluster:settle()
+	end
+
+	local function runs(cluster)
+		cluster:settle()
+		return #cluster:logs { msg = "ran" }
+	end
+
+	it("is called for changes of the labels alone, of a kind without a generation too", function()
+		local cluster = testing.cluster()
+		load(cluster, [[
+			local maps = k8s.informer { apiVersion = "v1", kind = "ConfigMap", resync = 5 }
+			k8s.controller { name = "labels", watch = { maps, when = k8s.predicate.label_changed },
+				reconcile = function() k8s.log.info "ran" end }
+		]])
+		local map = assert(cluster:create { apiVersion = "v1", kind = "ConfigMap", metadata = { namespace = "default", name = "a" } })
+		local before = runs(cluster)
+		assert(cluster:patch(map, { data = { a = "b" } }))
+		assert.equal(before, runs(cluster))
+		cluster:advance(12)
+		assert.equal(before, runs(cluster))
+		assert(cluster:patch(map, { metadata = { labels = { a = "b" } } }))
+		assert.equal(before + 1, runs(cluster))
+		assert(cluster:delete(map))
+		assert.equal(before + 2, runs(cluster))
+	end)
+
+	it("is called for another generation, not for a status, and for a deletion that begins", function()
+		local cluster = testing.cluster()
+		load(cluster, [[
+			local deployments = k8s.informer { apiVersion = "apps/v1", kind = "Deployment", resync = 5 }
+			k8s.controller { name = "generations", watch = { deployments, when = k8s.predicate.all(k8s.predicate.generation_changed) },
+				reconcile = function() k8s.log.info "ran" end }
+		]])
+		local deployment = assert(cluster:create { apiVersion = "apps/v1", kind = "Deployment",
+			metadata = { namespace = "default", name = "a", finalizers = { "example.com/a" } },
+			spec = { replicas = 1, selector = { matchLabels = { a = "b" } }, template = { metadata = { labels = { a = "b" } },
+				spec = { containers = { { name = "a", image = "a" } } } } } })
+		local before = runs(cluster)
+		assert(cluster.status.patch(deployment, { status = { replicas = 1 } }))
+		assert(cluster:patch(deployment, { metadata = { labels = { a = "b" } } }))
+		cluster:advance(12)
+		assert.equal(before, runs(cluster))
+		assert(cluster:patch(deployment, { spec = { replicas = 2 } }))
+		assert.equal(before + 1, runs(cluster))
+		assert(cluster:delete(deployment))
+		assert.equal(before + 2, runs(cluster))
+	end)
+end)
