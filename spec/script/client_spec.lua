@@ -82,4 +82,119 @@ describe("the API client", function()
 		]]):format(MAP))
 		assert.same({ Update = { "perilune/script" } }, managers(assert(cluster:get(map "a"))))
 	end)
+
+	describe("k8s.modify", function()
+		local ADD = [[
+			return k8s.modify({ apiVersion = "v1", kind = "ConfigMap", namespace = "default", name = "a" }, function(map)
+				map.data.count = tostring(tonumber(map.data.count) + 1)
+			end)
+		]]
+
+		before_each(function()
+			assert(cluster:create(map("a", { count = "1" })))
+		end)
+
+		it("begins again where somebody else was faster, until it is not", function()
+			local fault = cluster:fault { verb = "update", action = "conflict", times = 4 }
+			client.start(cluster, ADD)
+			cluster:advance(1)
+			assert.equal("2", client.outcome(cluster).value.data.count)
+			assert.equal(4, fault.fired)
+			assert.equal(5, #cluster:requests { verb = "get", name = "a" })
+			assert.same({ Update = { "perilune/script", "spec" } }, managers(assert(cluster:get(map "a"))))
+		end)
+
+		it("sees what the other wrote", function()
+			client.start(cluster, [[
+				local tries = 0
+				return k8s.modify({ apiVersion = "v1", kind = "ConfigMap", namespace = "default", name = "a" }, function(map)
+					tries = tries + 1
+					if tries == 1 then
+						assert(k8s.patch(map, { data = { count = "10" } }))
+					end
+					map.data.count = map.data.count + 1
+					map.data.count = ("%d"):format(map.data.count)
+				end)
+			]])
+			cluster:settle()
+			assert.equal("11", assert(cluster:get(map "a")).data.count)
+		end)
+
+		it("gives up in the end", function()
+			local fault = cluster:fault { verb = "update", action = "conflict", times = 100 }
+			client.start(cluster, ADD)
+			cluster:advance(20)
+			assert.equal("Conflict", client.outcome(cluster).err.reason)
+			assert.equal(10, fault.fired)
+		end)
+
+		it("does not count twice where the answer to its own write was lost", function()
+			cluster:fault { verb = "update", action = "cut", bytes = 10 }
+			local outcome = run(ADD)
+			assert.is_true(outcome.err.outcome_unknown)
+			assert.equal("2", assert(cluster:get(map "a")).data.count)
+		end)
+
+		it("sends nothing where nothing is to change", function()
+			local same = run 'return k8s.modify({ apiVersion = "v1", kind = "ConfigMap", namespace = "default", name = "a" }, function() end)'
+			local left = run [[
+				return k8s.modify({ apiVersion = "v1", kind = "ConfigMap", namespace = "default", name = "a" }, function(map)
+					map.data.count = "7"
+					return false
+				end)
+			]]
+			assert.same({ "1", "a" }, { same.value.data.count, left.value.metadata.name })
+			assert.equal(0, #cluster:requests { verb = "update" })
+		end)
+
+		it("says that there is no such object, without calling the function", function()
+			local outcome = run [[
+				return k8s.modify({ apiVersion = "v1", kind = "ConfigMap", namespace = "default", name = "gone" }, function() error "called" end)
+			]]
+			assert.equal("NotFound", outcome.err.reason)
+		end)
+
+		it("hands on what the function raises", function()
+			local outcome = run [[
+				return k8s.modify({ apiVersion = "v1", kind = "ConfigMap", namespace = "default", name = "a" }, function() error("so", 0) end)
+			]]
+			assert.equal("so", outcome.raised)
+		end)
+	end)
+
+	it("k8s.scale sets the replicas", function()
+		local deployment = { apiVersion = "apps/v1", kind = "Deployment", metadata = { namespace = "default", name = "web" }, spec = {
+			selector = { matchLabels = { a = "b" } },
+			template = { metadata = { labels = { a = "b" } }, spec = { containers = { { name = "c", image = "i" } } } },
+		} }
+		assert(cluster:create(deployment))
+		local outcome = run [[
+			local web = { apiVersion = "apps/v1", kind = "Deployment", namespace = "default", name = "web" }
+			assert(k8s.scale(web, 7, { dry_run = true }))
+			return k8s.scale(web, 5)
+		]]
+		assert.same({ "Scale", 5 }, { outcome.value.kind, outcome.value.spec.replicas })
+		assert.equal(5, assert(cluster:get(deployment)).spec.replicas)
+	end)
+
+	for what, chunk in pairs {
+		["k8s.apply: name is missing"] = 'k8s.apply { apiVersion = "v1", kind = "ConfigMap", metadata = { generateName = "a" } }',
+		["k8s.apply: force must be a boolean, not yes"] = 'k8s.apply({ apiVersion = "v1", kind = "ConfigMap", name = "a" }, { force = "yes" })',
+		["k8s.apply: field_manager must not be empty"] =
+			'k8s.apply({ apiVersion = "v1", kind = "ConfigMap", name = "a" }, { field_manager = "" })',
+		["k8s.ensure: unknown option 'forced', did you mean 'force'?"] =
+			'k8s.ensure({ apiVersion = "v1", kind = "ConfigMap", name = "a" }, { forced = true })',
+		["k8s.patch: field_validation must be Ignore, Warn or Strict"] =
+			'k8s.patch({ apiVersion = "v1", kind = "ConfigMap", name = "a" }, {}, { field_validation = "strict" })',
+		["k8s.modify takes a function, not a table"] = 'k8s.modify({ apiVersion = "v1", kind = "ConfigMap", name = "a" }, {})',
+		["k8s.scale takes a whole number from 0 on, not -1"] = 'k8s.scale({ apiVersion = "apps/v1", kind = "Deployment", name = "a" }, -1)',
+		["k8s.scale takes a whole number from 0 on, not 1.5"] = 'k8s.scale({ apiVersion = "apps/v1", kind = "Deployment", name = "a" }, 1.5)',
+		["k8s.scale takes a whole number from 0 on, not inf"] =
+			'k8s.scale({ apiVersion = "apps/v1", kind = "Deployment", name = "a" }, math.huge)',
+	} do
+		it("misused: " .. what, function()
+			local outcome = run("\nlocal value, err = " .. chunk .. "\nreturn value, err")
+			assert.matches(":5: " .. what:gsub("%p", "%%%0") .. "$", outcome.raised)
+		end)
+	end
 end)
