@@ -1,6 +1,7 @@
 -- The API client as a script sees it, against a real API server; checked with an independent client.
 local cluster = require "support.cluster"
 local host = require "support.host"
+local stub = require "support.stub"
 
 local before_each, it = cluster.when_up(before_each, it)
 
@@ -227,6 +228,68 @@ describe("the API client", function()
 			local err = err_of '(assert(k8s.get(map "kube-root-ca.crt")) and nil), select(2, k8s.create(map "late", { timeout = 0.001 }))'
 			assert.same({ "Timeout", true }, { err.reason, err.retryable })
 			assert.equal("boolean", type(err.outcome_unknown))
+		end)
+
+		it("RequestEntityTooLarge, of a body that the server does not take", function()
+			check(err_of 'k8s.create(map("large", { x = ("x"):rep(4 * 1024 * 1024) }))', 413, "RequestEntityTooLarge")
+		end)
+
+		-- A user for whom the server works at one request at a time, and rejects the others.
+		local function throttle(user)
+			cluster.make("/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations", {
+				metadata = { name = user },
+				spec = { type = "Limited", limited = {
+					nominalConcurrencyShares = 0, lendablePercent = 0, borrowingLimitPercent = 0, limitResponse = { type = "Reject" } } },
+			})
+			cluster.make("/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas", { metadata = { name = user }, spec = {
+				priorityLevelConfiguration = { name = user }, matchingPrecedence = 2,
+				rules = { {
+					subjects = { { kind = "User", user = { name = user } } },
+					resourceRules = { { verbs = { "*" }, apiGroups = { "*" }, resources = { "*" }, namespaces = { "*" }, clusterScope = true } },
+				} },
+			} })
+		end
+
+		it("TooManyRequests, where the server asks to wait for longer than the deadline", function()
+			local user, kubeconfig = cluster.need_user()
+			throttle(user)
+			local err
+			cluster.await(20, "the server throttles", function()
+				err = ask([[
+					local left, rejected = 50, nil
+					for _ = 1, left do
+						k8s.on_synced(function()
+							local _, err = k8s.list { apiVersion = "v1", kind = "Secret", timeout = 0.9 }
+							rejected = err.code == 429 and err or rejected
+							left = left - 1
+						end)
+					end
+					repeat k8s.sleep(0.01) until left == 0
+					return { err = rejected }
+				]], { kubeconfig = kubeconfig }).err
+				return err
+			end)
+			check(err, 429, "TooManyRequests", true)
+			assert.equal(1, err.retry_after)
+		end)
+
+		it("InternalError, of which nobody knows whether it has happened, where a webhook does not answer", function()
+			local name, silent = cluster.random_name(), stub.listen()
+			cluster.make("/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations", { metadata = { name = name }, webhooks = { {
+				name = "silent.example.com", sideEffects = "None", admissionReviewVersions = { "v1" }, timeoutSeconds = 1, failurePolicy = "Fail",
+				namespaceSelector = { matchLabels = { ["kubernetes.io/metadata.name"] = namespace } },
+				clientConfig = { url = silent.url:gsub("^http:", "https:") },
+				rules = { { apiGroups = { "" }, apiVersions = { "v1" }, operations = { "CREATE" }, resources = { "configmaps" } } },
+			} } })
+			local err
+			cluster.await(20, "the webhook is called", function()
+				local answer = ask [[ local _, err = k8s.create { apiVersion = "v1", kind = "ConfigMap",
+					metadata = { generateName = "a-", namespace = ns } } return { err = err } ]]
+				err = answer.err
+				return err
+			end)
+			silent:close()
+			assert.same({ 500, "InternalError", true, true }, { err.code, err.reason, err.retryable, err.outcome_unknown })
 		end)
 
 		it("Connection", function()
