@@ -389,14 +389,15 @@ static bool is_cut_refusal(const struct http_result *result)
 	return result->failure == HTTP_BROKEN && result->head.status >= 400;
 }
 
-/* An answer that broke off is asked for again where nothing was done by it: a read, and what was refused with 4xx. */
+/* An answer that broke off is asked for again where nothing was done by it: a read, and what was refused with 4xx (408
+ * is none: a proxy's, that gave up waiting). */
 static bool may_resend(const struct request *request, const struct http_result *result)
 {
 	int status = result->head.status;
 	if (result->failure != HTTP_BROKEN || request->resent == MOST_RESENT)
 		return false;
 	if (status >= 400 && status < 500)
-		return status != 401 && status != 429;
+		return status != 401 && status != 408 && status != 429;
 	return is_success(&result->head) && !request->write && !request->stream;
 }
 

@@ -53,14 +53,15 @@ static bool is_retryable(int code)
 	return code == 408 || code == 429 || code >= 500;
 }
 
-/* A server, or a proxy before it, that gave up waiting says nothing about what happens behind it. etcd's own time-outs
- * arrive as plain 500s. */
+/* A server, or a proxy before it, that gave up waiting says nothing about what happens behind it. etcd's own time-outs,
+ * and the write that was under way when its leader changed, arrive as plain 500s. */
 static bool may_have_happened(const struct err *err)
 {
 	if (err->code == 502 || err->code == 504 || err->code == 408)
 		return true;
 	return err->code == 500 && (!strcmp(err->reason, "ServerTimeout") || !strcmp(err->reason, "Timeout") ||
-				    strstr(err->message, "timed out") || strstr(err->message, "deadline exceeded"));
+				    strstr(err->message, "timed out") || strstr(err->message, "leader changed") ||
+				    strstr(err->message, "deadline exceeded"));
 }
 
 struct json_slice status_body(const struct buf *body)

@@ -54,11 +54,12 @@ describe("a failed answer", function()
 
 	it("leaves the outcome of a write open only when it may have happened", function()
 		local timed_out = status { code = 500, reason = "InternalError", message = "etcdserver: request timed out" }
+		local leader_changed = status { code = 500, reason = "InternalError", message = "etcdserver: leader changed" }
 		local server_timeout = status { code = 500, reason = "ServerTimeout", message = "try again" }
 		local denied = status { code = 500, reason = "InternalError", message = "admission webhook is broken" }
 		local cases = {
 			{ 504, nil, true }, { 502, nil, true }, { 503, nil, false }, { 429, nil, false }, { 409, nil, false }, { 422, nil, false },
-			{ 500, timed_out, true }, { 500, server_timeout, true }, { 500, denied, false },
+			{ 500, timed_out, true }, { 500, leader_changed, true }, { 500, server_timeout, true }, { 500, denied, false },
 		}
 		for _, case in ipairs(cases) do
 			assert.equal(case[3], answer({ status = case[1], body = case[2], write = 1 }).outcome_unknown)
