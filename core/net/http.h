@@ -41,7 +41,7 @@ struct http_request {
 	double connect_timeout;  /* seconds; 0 is 30 */
 	double timeout;          /* seconds for the whole of it; 0 is none */
 	size_t limit; /* most bytes of a buffered answer, and of an error's body when streamed; 0 is 64 MiB */
-	bool fields;  /* the head's fields are wanted, 64 KiB at most; what has more ends as HTTP_TOO_LARGE */
+	bool fields;  /* the head's fields are wanted, 1000 and 64 KiB at most; what has more ends as HTTP_TOO_LARGE */
 	bool stream;  /* on_chunk gets the body of a 2xx answer; other answers are buffered all the same */
 };
 

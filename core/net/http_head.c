@@ -9,6 +9,7 @@
 #include "net/http_private.h"
 
 #define LONGEST_RETRY_AFTER 3600
+#define MOST_FIELDS 1000
 
 static double parse_retry_after(const char *value)
 {
@@ -67,6 +68,7 @@ static void begin_head(struct http *http, const char *line)
 	http->head = (struct http_head){.retry_after = -1};
 	buf_reset(&http->warnings);
 	buf_reset(&http->fields);
+	http->field_count = 0;
 	const char *status = strchr(line, ' ');
 	http->head.status = status ? atoi(status) : 0;
 	if (strncmp(line, "HTTP/1", 6) == 0)
@@ -93,11 +95,11 @@ static void read_field(struct http *http, const char *line)
 		parse_warnings(&http->warnings, value);
 }
 
-/* line is as it came. -1 when the fields are too large. */
+/* line is as it came. -1 when there are too many of them, or too long ones. */
 static int keep_field(struct http *http, const char *line, size_t length)
 {
 	const char *colon = memchr(line, ':', length), *end = line + length;
-	if (!colon)
+	if (!colon || memchr(line, '\0', length))
 		return 0;
 	for (const char *at = line; at < colon; at++)
 		buf_append_char(&http->fields, (char)tolower((unsigned char)*at));
@@ -106,11 +108,12 @@ static int keep_field(struct http *http, const char *line, size_t length)
 		colon++;
 	while (end > colon && isspace((unsigned char)end[-1]))
 		end--;
-	if (!buf_append(&http->fields, colon, (size_t)(end - colon)) && !buf_append_char(&http->fields, '\0'))
+	bool few = ++http->field_count <= MOST_FIELDS;
+	if (few && !buf_append(&http->fields, colon, (size_t)(end - colon)) && !buf_append_char(&http->fields, '\0'))
 		return 0;
 	http->failure = HTTP_TOO_LARGE;
-	snprintf(http->message, sizeof(http->message), "the head of the answer is larger than %zu bytes",
-		 http->fields.limit);
+	snprintf(http->message, sizeof(http->message), "the head of the answer has more than %d fields or %zu bytes",
+		 MOST_FIELDS, http->fields.limit);
 	return -1;
 }
 

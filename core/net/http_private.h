@@ -45,6 +45,7 @@ struct http {
 	struct buf body;     /* a streamed one: what came since the last on_chunk */
 	struct buf warnings; /* each ended by a NUL */
 	struct buf fields;   /* as in the result */
+	unsigned field_count;
 	bool keeps_fields;
 	double last_byte_at;
 

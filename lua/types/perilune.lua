@@ -478,7 +478,7 @@ function k8s.status.apply(object, options) end
 
 ---@class perilune.http_answer
 ---@field status integer
----@field headers table<string, string> names in lower case; several of one name joined with ", "; 64 KiB at most
+---@field headers table<string, string> names in lower case; several of one name joined with ", "; 1000 lines and 64 KiB at most
 ---@field body string 16 MiB at most
 
 ---@class perilune.http
