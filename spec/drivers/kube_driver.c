@@ -7,7 +7,9 @@
  * list=1 frames=1 items=1 cancel_on=head|chunk|frame|wait (an id's events: head, chunk, frame, wait, done) burst   id=
  * count= path=        so many at once; one event "done" with the most that ran cancel  id= find    id= api_version=
  * kind= plural= (event: found); cancel takes it too known   api_version= kind= plural= forget  api_version= advance
- * seconds=                moves the clock Every order is answered by "ok" or "bad" once it is carried out. Orders come
+ * seconds=                moves the clock; then_advance= of start does so before anything is
+ * sent elect   namespace= name= duration= deadline= retry=   (events: leading, lost, stopped), then start leader=1
+ * resign, election   (event: election) Every order is answered by "ok" or "bad" once it is carried out. Orders come
  * in through loop_call from a thread. */
 #include <getopt.h>
 #include <pthread.h>
@@ -20,6 +22,7 @@
 #include "base/clock.h"
 #include "base/strmap.h"
 #include "kube/discovery.h"
+#include "kube/elector.h"
 #include "kube/frame.h"
 #include "kube/request.h"
 #include "kube/status.h"
@@ -56,6 +59,7 @@ struct run {
 
 static struct loop *loop;
 static struct cluster *cluster;
+static struct elector *elector; /* NULL before "elect" */
 static struct strmap runs;
 static _Atomic double advanced;
 static bool once; /* one order from the command line */
@@ -308,9 +312,11 @@ static void do_start(const struct order *order)
 					  .body_length = body ? strlen(body) : 0,
 					  .timeout = number(order, "timeout"),
 					  .limit = (size_t)number(order, "limit"),
+					  .leader = number(order, "leader") != 0,
 					  .stream = run->frame || run->split || number(order, "stream") != 0,
 					  .list = run->split || number(order, "list") != 0};
 	run->request = request_start(cluster, &options, &events, run);
+	advanced = advanced + number(order, "then_advance");
 }
 
 static void on_one_done(void *data, const struct err *err, struct json_slice body)
@@ -408,6 +414,52 @@ static void do_advance(const struct order *order)
 	advanced = advanced + number(order, "seconds");
 }
 
+static void on_leading(void *data)
+{
+	say("leading", data);
+}
+
+static void on_lost(void *data, const char *why)
+{
+	begin_event("lost");
+	add_text("id", data);
+	add_text("why", why);
+	end_event();
+}
+
+static void on_stopped(void *data)
+{
+	say("stopped", data);
+}
+
+static void do_elect(const struct order *order)
+{
+	static const struct elector_events events = {on_leading, on_lost, on_stopped};
+	struct elector_options options = {.namespace = field(order, "namespace"),
+					  .name = field(order, "name"),
+					  .lease_duration = number(order, "duration"),
+					  .renew_deadline = number(order, "deadline"),
+					  .retry_period = number(order, "retry")};
+	elector = elector_new(cluster, &options, &events, NULL);
+	elector_start(elector);
+}
+
+static void do_resign(const struct order *order)
+{
+	(void)order;
+	elector_stop(elector);
+}
+
+static void do_election(const struct order *order)
+{
+	(void)order;
+	begin_event("election");
+	add_text("identity", elector_identity(elector));
+	add_text("holder", elector_holder(elector));
+	add_flag("leading", elector_is_leading(elector));
+	end_event();
+}
+
 static void do_quit(const struct order *order)
 {
 	(void)order;
@@ -417,6 +469,7 @@ static void do_quit(const struct order *order)
 		cancel(value);
 		cursor = 0;
 	}
+	elector_free(elector);
 	loop_stop(loop);
 }
 
@@ -424,8 +477,9 @@ static const struct {
 	const char *verb;
 	void (*run)(const struct order *order);
 } verbs[] = {
-    {"start", do_start}, {"burst", do_burst},   {"cancel", do_cancel},   {"find", do_find},
-    {"known", do_known}, {"forget", do_forget}, {"advance", do_advance}, {"quit", do_quit},
+    {"start", do_start}, {"burst", do_burst},   {"cancel", do_cancel},     {"find", do_find},
+    {"known", do_known}, {"forget", do_forget}, {"advance", do_advance},   {"quit", do_quit},
+    {"elect", do_elect}, {"resign", do_resign}, {"election", do_election},
 };
 
 static void carry_out(void *data)

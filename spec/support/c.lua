@@ -48,6 +48,7 @@ c.cdef [[
   double clock_now(void);
   double clock_wall(void);
   char *clock_format(double wall, char *out, size_t size);
+  char *clock_format_micro(double wall, char *out, size_t size);
   void clock_replace(clock_fn now, clock_fn wall, void *data);
   double clock_duration(const char *text);
   double clock_parse(const char *text);

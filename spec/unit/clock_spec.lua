@@ -15,6 +15,16 @@ describe("clock", function()
     assert.equal("1970-01-01T00:00:00.000Z", format(0 / 0))
   end)
 
+  it("writes them with microseconds too", function()
+    local function micro(wall)
+      return ffi.string(c.clock_format_micro(wall, ffi.new "char[32]", 32))
+    end
+    assert.equal("2030-01-02T03:04:05.678901Z", micro(1893553445.678901))
+    assert.equal("2030-01-02T03:04:06.000000Z", micro(1893553445.9999996))
+    assert.equal("1970-01-01T00:00:00.000001Z", micro(1e-6))
+    assert.equal("9999-12-31T23:59:59.000000Z", micro(1e300))
+  end)
+
   it("reads RFC 3339", function()
     local times = {
       ["1970-01-01T00:00:00Z"] = 0, ["2030-01-02T03:04:05Z"] = 1893553445, ["2030-01-02T03:04:05.678Z"] = 1893553445.678,
