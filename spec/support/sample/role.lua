@@ -20,12 +20,36 @@ local function allowed(rules)
 	return rights
 end
 
+-- The group of an apiVersion; "" for "v1".
+local function group_of(api_version)
+	return api_version:match "^(.*)/" or ""
+end
+
+-- An apply makes what is not there, which the API server takes for a create.
+local function add_apply(rights, request)
+	if request.verb == "patch" and not request.subresource and request.body.kind then
+		rights[right(group_of(request.body.apiVersion), request.resource, "create")] = true
+	end
+end
+
+-- To keep an owner from going before its object is a right of its own where the API server is strict.
+local function add_owners(rights, request, resources)
+	for _, owner in ipairs(type(request.body) == "table" and request.body.metadata and request.body.metadata.ownerReferences or {}) do
+		if owner.blockOwnerDeletion then
+			rights[right(group_of(owner.apiVersion), resources[owner.kind] .. "/finalizers", "update")] = true
+		end
+	end
+end
+
 local function used(requests)
-	local rights = {}
+	local rights, resources = {}, {}
 	for _, request in ipairs(requests) do
 		if request.resource then
 			local resource = request.resource .. (request.subresource and "/" .. request.subresource or "")
+			resources[request.kind] = request.resource
 			rights[right(request.path:match "^/apis/([^/]+)" or "", resource, request.verb)] = true
+			add_apply(rights, request)
+			add_owners(rights, request, resources)
 		end
 	end
 	return rights
