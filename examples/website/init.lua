@@ -1,0 +1,116 @@
+-- website: serves each Website's HTML from a Deployment, a Service and a ConfigMap, and says in its status how that goes.
+--
+-- The Website owns the three: what is changed in them or deleted comes back, and they go with it. They have its name; what had that
+-- name before is taken over, unless another controller has it. Options:
+--   --set image=nginx:1.29-alpine     the web server, which serves /usr/share/nginx/html at port 80
+local k8s = require "perilune"
+
+local image = k8s.config.image or "nginx:1.29-alpine"
+
+-- What is made here carries this label, so that the caches hold nothing else.
+local MANAGED_BY = "app.kubernetes.io/managed-by"
+local made_here = MANAGED_BY .. "=website"
+
+local websites = k8s.informer { apiVersion = "example.com/v1", kind = "Website" }
+local deployments = k8s.informer { apiVersion = "apps/v1", kind = "Deployment", label_selector = made_here }
+local services = k8s.informer { apiVersion = "v1", kind = "Service", label_selector = made_here }
+local configmaps = k8s.informer { apiVersion = "v1", kind = "ConfigMap", label_selector = made_here }
+
+local function pod_labels(site)
+	return { ["app.kubernetes.io/name"] = site.metadata.name }
+end
+
+-- Completes an object that the Website is to own.
+local function owned_by(site, object)
+	object.metadata = {
+		namespace = site.metadata.namespace,
+		name = site.metadata.name,
+		labels = { [MANAGED_BY] = "website" },
+	}
+	return k8s.set_owner(object, site)
+end
+
+local function configmap_of(site)
+	return owned_by(site, {
+		apiVersion = "v1",
+		kind = "ConfigMap",
+		data = { ["index.html"] = site.spec.html },
+	})
+end
+
+local function service_of(site)
+	return owned_by(site, {
+		apiVersion = "v1",
+		kind = "Service",
+		spec = { selector = pod_labels(site), ports = { { name = "http", port = 80, protocol = "TCP" } } },
+	})
+end
+
+local function deployment_of(site)
+	return owned_by(site, {
+		apiVersion = "apps/v1",
+		kind = "Deployment",
+		spec = {
+			replicas = site.spec.replicas,
+			selector = { matchLabels = pod_labels(site) },
+			template = {
+				metadata = { labels = pod_labels(site) },
+				spec = {
+					containers = {
+						{
+							name = "web",
+							image = image,
+							ports = { { name = "http", containerPort = 80, protocol = "TCP" } },
+							volumeMounts = { { name = "html", mountPath = "/usr/share/nginx/html", readOnly = true } },
+						},
+					},
+					volumes = { { name = "html", configMap = { name = site.metadata.name } } },
+				},
+			},
+		},
+	})
+end
+
+-- The Website's status as the Deployment's status has it. A Deployment whose controller has not seen the latest spec yet speaks of an
+-- older one, and is not ready whatever it says.
+local function report(site, deployment)
+	local found, wanted = deployment.status or {}, site.spec.replicas
+	local updated, ready = found.updatedReplicas or 0, found.readyReplicas or 0
+	local done = found.observedGeneration == deployment.metadata.generation and updated == wanted and ready == wanted
+	local changed = k8s.conditions.set(site, {
+		type = "Ready",
+		status = done and "True" or "False",
+		reason = done and "RolledOut" or "RollingOut",
+		message = ("%d of %d replicas are up to date, %d ready"):format(updated, wanted, ready),
+	})
+	local fields = {
+		observedGeneration = site.metadata.generation,
+		replicas = found.replicas or 0,
+		readyReplicas = ready,
+		selector = "app.kubernetes.io/name=" .. site.metadata.name,
+	}
+	for name, value in pairs(fields) do
+		changed = changed or site.status[name] ~= value
+		site.status[name] = value
+	end
+	if changed then
+		assert(k8s.status.update(site))
+	end
+end
+
+-- The garbage collector deletes what a Website owned; so nothing is made any more for one that is going.
+k8s.controller {
+	name = "website",
+	watch = { websites, when = k8s.predicate.generation_changed },
+	owns = { deployments, services, configmaps },
+	workers = 4,
+	reconcile = function(request)
+		local site = websites:get(request)
+		if not site or site.metadata.deletionTimestamp then
+			return
+		end
+		assert(k8s.ensure(configmap_of(site)))
+		assert(k8s.ensure(service_of(site)))
+		report(site, assert(k8s.ensure(deployment_of(site))))
+	end,
+}
