@@ -76,13 +76,15 @@ static void on_done(void *data, const struct http_result *result)
 {
 	struct fetch *fetch = data;
 	struct task *task = fetch->task;
+	bool write = fetch->write;
 	struct err err;
-	status_of_result(result, fetch->write, &err);
 	alloc_object_free(&fetch_type, fetch);
-	if (result->failure)
-		task_wake(task, push_failure, &err);
-	else
+	if (!result->failure) {
 		task_wake(task, push_answer, (void *)result);
+		return;
+	}
+	status_of_result(result, write, &err);
+	task_wake(task, push_failure, &err);
 }
 
 static void on_cancel(void *data)
