@@ -8,29 +8,36 @@ static bool is_plain(char c)
 	       c == '_' || c == '~';
 }
 
-/* Copies one part of an apiVersion; false when it is empty, too long, or no single path segment. */
+/* Copies one part of an apiVersion, which is of small letters, digits, dots and dashes; false when it is empty or too
+ * long, or has others. */
 static bool take_part(const char *part, size_t length, char *out, size_t size)
 {
 	if (!length || length >= size || part[0] == '.')
 		return false;
 	for (size_t i = 0; i < length; i++)
-		if (!is_plain(part[i]))
+		if (!is_plain(part[i]) || (part[i] >= 'A' && part[i] <= 'Z'))
 			return false;
 	memcpy(out, part, length);
 	out[length] = '\0';
 	return true;
 }
 
+/* "v1", "v1beta2": no group is called so, but kinds are written behind them ("v1/Pod") by mistake. */
+static bool is_version(const char *text)
+{
+	size_t digits = *text == 'v' ? strspn(text + 1, "0123456789") : 0;
+	const char *rest = text + 1 + digits; /* "", "alpha1", "beta2" */
+	return digits && !rest[strspn(rest, "alphabet0123456789")];
+}
+
 int resource_split(const char *api_version, char group[254], char version[64], struct err *err)
 {
-	const char *slash = strchr(api_version, '/');
+	const char *slash = strchr(api_version, '/'), *rest = slash ? slash + 1 : api_version;
 	group[0] = '\0';
-	if (slash && !take_part(api_version, (size_t)(slash - api_version), group, 254))
-		return err_set(err, "BadRequest", "\"%s\" is no apiVersion; it reads VERSION or GROUP/VERSION",
-			       api_version);
-	const char *rest = slash ? slash + 1 : api_version;
-	if (!take_part(rest, strlen(rest), version, 64))
-		return err_set(err, "BadRequest", "\"%s\" is no apiVersion; it reads VERSION or GROUP/VERSION",
+	if ((slash && !take_part(api_version, (size_t)(slash - api_version), group, 254)) ||
+	    !take_part(rest, strlen(rest), version, 64) || is_version(group))
+		return err_set(err, "BadRequest",
+			       "\"%s\" is no apiVersion; it reads VERSION or GROUP/VERSION, as \"v1\" or \"apps/v1\"",
 			       api_version);
 	return 0;
 }

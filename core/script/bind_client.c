@@ -6,7 +6,6 @@
 #include "base/alloc.h"
 #include "base/backoff.h"
 #include "base/clock.h"
-#include "base/utf8.h"
 #include "cache/applied.h"
 #include "cache/factory.h"
 #include "kube/discovery.h"
@@ -16,6 +15,7 @@
 #include "script/bind.h"
 #include "script/host_private.h"
 #include "script/library.h"
+#include "script/manager.h"
 #include "script/task.h"
 #include "script/value.h"
 #include "work/controller.h"
@@ -385,43 +385,13 @@ static int l_default_namespace(lua_State *L)
 	return 1;
 }
 
-/* The API server takes managers of 128 bytes at most. */
-#define MOST_MANAGER 128
-
-/* A stable number for a name: what is cut off a long one still tells two managers from each other. */
-static unsigned fold(const char *text)
-{
-	unsigned hash = 2166136261; /* FNV-1a */
-	for (; *text; text++)
-		hash = (hash ^ (unsigned char)*text) * 16777619;
-	return hash;
-}
-
-static void write_manager(const char *script, const char *controller, char out[MOST_MANAGER + 1])
-{
-	char *whole = alloc_format("perilune/%s%s%s", script, controller ? "/" : "", controller ? controller : "");
-	size_t length = strlen(whole);
-	for (size_t i = 0; i < length; i++)
-		if ((unsigned char)whole[i] < ' ' || whole[i] == 0x7F)
-			whole[i] = '-'; /* it must be printable */
-	if (length > MOST_MANAGER) {
-		length = MOST_MANAGER - 9;
-		while (utf8_is_tail((unsigned char)whole[length]))
-			length--;
-		snprintf(out, MOST_MANAGER + 1, "%.*s~%08x", (int)length, whole, fold(whole));
-	} else {
-		memcpy(out, whole, length + 1);
-	}
-	alloc_free(whole);
-}
-
 /* field_manager() -> name, whether this is a controller's reconcile. */
 static int l_field_manager(lua_State *L)
 {
-	char name[MOST_MANAGER + 1];
+	char name[MANAGER_SIZE];
 	const struct task *task = state_of(L)->running;
 	const char *controller = task ? task_controller(task) : NULL;
-	write_manager(script_of(L)->name, controller, name);
+	manager_write(script_of(L)->name, controller, name);
 	lua_pushstring(L, name);
 	lua_pushboolean(L, controller != NULL);
 	return 2;

@@ -56,6 +56,8 @@ describe("misuse is told at the script's own line", function()
 			'\nk8s.informer { apiVersion = "v1", kind = "Pod", page_size = 0.5 }' },
 		["of a cache that there is not"] = { 'informer: cache is "compressed" or "raw", not "zip"',
 			'\nk8s.informer { apiVersion = "v1", kind = "Pod", cache = "zip" }' },
+		["of an apiVersion with the kind in it"] = { 'informer: "v1/Pod" is no apiVersion',
+			'\nk8s.informer { apiVersion = "v1/Pod", kind = "Pod" }' },
 		["at the end of a function"] = { "informer: resync is at least 1 second, or 0 for none",
 			'local function pods() return k8s.informer { apiVersion = "v1", kind = "Pod", resync = 0.5 } end\nlocal _ = pods()' },
 	}

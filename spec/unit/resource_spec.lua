@@ -94,9 +94,9 @@ describe("an apiVersion", function()
 		assert.same({ "networking.k8s.io", "v1beta1" }, { split.group, split.version })
 	end)
 
-	it("is refused where it could not stand in a path", function()
+	it("is refused where it is no apiVersion", function()
 		local bad = { "", "/", "apps/", "/v1", "a/b/c", ".", "..", "../v1", "apps/..", "a b/v1", "v1?x", "v1#", "a%2Fb/v1", "ä/v1", "v1\n",
-			("g"):rep(254) .. "/v1", ("v"):rep(64) }
+			("g"):rep(254) .. "/v1", ("v"):rep(64), "v1/Pod", "apps/v1/Deployment", "V1", "Apps/v1", "v1/pods", "v1beta1/x" }
 		for _, text in ipairs(bad) do
 			local err = units:one("split", { api_version = text })
 			assert.equal("err", err.event, text)
