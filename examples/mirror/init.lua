@@ -12,6 +12,8 @@ local sources = k8s.informer { apiVersion = "v1", kind = "ConfigMap", label_sele
 local copies = k8s.informer { apiVersion = "v1", kind = "ConfigMap", label_selector = COPY }
 local namespaces = k8s.informer { apiVersion = "v1", kind = "Namespace", metadata_only = true }
 
+k8s.needs { { apiGroups = "", resources = "configmaps", verbs = { "create", "update", "delete" } } }
+
 local function source_of(copy)
 	return { namespace = copy.metadata.labels[COPY], name = copy.metadata.name }
 end

@@ -89,7 +89,7 @@ function World:path(reference, with_name)
 end
 
 local function ask(method, path, body)
-	local status, answer = cluster.curl(method, path, body)
+	local status, answer = cluster.curl(method, path, body and k8s.json.encode(body))
 	assert(status < 300, ("%s %s: %s"):format(method, path, tostring(type(answer) == "table" and answer.message or answer)))
 	return answer
 end
