@@ -249,6 +249,15 @@ describe("own writes", function()
 		assert.equal(1, held:entries())
 	end)
 
+	it("are kept for a while only where a watch is stuck: the first ten thousand", function()
+		for i = 1, 10001 do
+			held:wrote(c.object { name = "n" .. i, uid = "N", version = i })
+		end
+		assert.equal("1", held:shows "n1")
+		assert.is_nil(held:shows "n10001")
+		assert.equal(10000, held:entries())
+	end)
+
 	describe("that delete", function()
 		it("hide that uid until its delete comes, whatever comes late", function()
 			held:put(one(5))
