@@ -289,7 +289,7 @@ static void log_failure(struct elector *elector, const struct err *err)
 	}
 	backoff_told(&elector->failures, elector->retry_period);
 	if (backoff_speaks(&elector->failures))
-		log_warn(fields, "no part in the election");
+		log_warn(fields, "cannot take part in the election");
 }
 
 static void lead(struct elector *elector)
@@ -526,6 +526,7 @@ void elector_start(struct elector *elector)
 /* A write under way may make us the holder yet, so its end is waited for. */
 void elector_stop(struct elector *elector)
 {
+	look_at_clock(elector);
 	bool writing = elector->request && elector->writing;
 	if (elector->state == RELEASING || elector->state == OVER)
 		return;

@@ -224,8 +224,11 @@ static void fence(struct request *request)
 	loop_post(request->cluster->loop, &request->fenced);
 }
 
+/* The cut comes first, as the end of a transfer may write: part of an HTTP/2 request can still be in libcurl's buffer.
+ */
 void request_fence(struct cluster *cluster)
 {
+	mux_cut(cluster->calls);
 	LIST_EACH (&cluster->leaders, node)
 		fence(LIST_ENTRY(node, struct request, leader_node));
 }

@@ -45,8 +45,8 @@ struct request;
 struct request *request_start(struct cluster *cluster, const struct request_options *options,
 			      const struct request_events *events, void *data);
 void request_cancel(struct request *request); /* no event after it */
-/* The lease is lost: nothing more is written for requests with `leader`. They fail later, from the loop. For the wake
- * of the loop too. */
+/* The lease is lost: nothing more is written for requests with `leader`, which fail later, from the loop. Connections
+ * are cut for that, so other calls under way break off. For the wake of the loop too. */
 void request_fence(struct cluster *cluster);
 /* Seconds since something came of the answer, or since it was sent; 0 while it is not under way. */
 double request_silence(const struct request *request);

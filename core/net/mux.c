@@ -1,6 +1,7 @@
 #include "net/mux.h"
 
 #include <pthread.h>
+#include <sys/socket.h>
 
 #include <curl/curl.h>
 #include <ev.h>
@@ -261,6 +262,14 @@ void mux_retire(struct mux *mux)
 	mux->current = NULL;
 	if (pool)
 		free_when_unused(pool);
+}
+
+/* The sockets are libcurl's, which finds them broken and closes them. One without a watch has nothing to write. */
+void mux_cut(struct mux *mux)
+{
+	LIST_EACH (&mux->pools, pool_node)
+		LIST_EACH (&LIST_ENTRY(pool_node, struct mux_pool, node)->watches, node)
+			shutdown(LIST_ENTRY(node, struct watch, node)->watcher.fd, SHUT_RDWR);
 }
 
 void mux_each(const struct mux *mux, void (*fn)(void *data, struct mux_transfer *transfer), void *data)

@@ -22,6 +22,9 @@ struct loop *mux_loop(struct mux *mux);
 /* Connections are not reused for what starts after this call; running transfers go on. For changed certificates and
  * after a silent connection. */
 void mux_retire(struct mux *mux);
+/* Nothing that libcurl still holds for a connection is written any more, not even what is half written: what is under
+ * way on it breaks off. For the wake of the loop too. */
+void mux_cut(struct mux *mux);
 unsigned mux_running(const struct mux *mux);
 
 #endif

@@ -349,6 +349,17 @@ describe("an elector", function()
 			asked.peer:close()
 		end)
 
+		it("leaves a write that the server has not taken whole as it is", function()
+			lead { retry = 9 }
+			local id = driver:start { method = "PUT", path = PATH, body = ("x"):rep(16e6), leader = 1 }
+			local peer = server.tcp:accept(20)
+			assert.matches("content%-length: 16000000", peer:request(20):lower())
+			driver:order("advance", { seconds = 10 })
+			assert.is_true(driver:event("done", id).err.outcome_unknown)
+			assert.is_nil(peer:read_until("y", 20)) -- its end
+			assert.is_true(#peer.received < 16e6)
+		end)
+
 		it("does not send again what the server had asked to wait", function()
 			lead { retry = 9 }
 			local id = driver:start { method = "PUT", path = PATH, body = "{}", leader = 1 }
