@@ -70,6 +70,12 @@ struct listener *listener_new(struct informer *informer, const struct listener_o
 	return listener;
 }
 
+void listener_close(struct listener *listener)
+{
+	informer_detach(listener->informer, listener);
+	loop_timer_stop(informer_loop(listener->informer), &listener->resync);
+}
+
 static void free_entry(struct entry *entry)
 {
 	notification_fini(&entry->notification);
@@ -80,9 +86,8 @@ void listener_free(struct listener *listener)
 {
 	if (!listener)
 		return;
-	informer_detach(listener->informer, listener);
+	listener_close(listener);
 	loop_job_cancel(&listener->ready);
-	loop_timer_stop(informer_loop(listener->informer), &listener->resync);
 	LIST_EACH (&listener->entries, node)
 		free_entry(LIST_ENTRY(node, struct entry, node));
 	keymap_fini(&listener->last);

@@ -37,7 +37,8 @@ struct listener *listener_new(struct informer *informer, const struct listener_o
 /* The store's present content becomes adds with initial = true, before anything newer. Call once the informer has
  * synced, or earlier: then the first list's items are the initial adds when they come. */
 void listener_open(struct listener *listener);
-void listener_free(struct listener *listener); /* drops what waits */
+void listener_close(struct listener *listener); /* nothing newer comes; what waits can be popped as before */
+void listener_free(struct listener *listener);  /* drops what waits */
 
 bool listener_pop(struct listener *listener, struct notification *out); /* false when empty */
 /* The popped one has been handled, well or not. */

@@ -63,7 +63,7 @@ static int load_and_run(struct program *program)
 {
 	struct pages *pages;
 	signals_end(program->loop, program->host);
-	signals_reload(program->loop);
+	signals_reload(program->loop, program->host);
 	announce(program->config, program->options);
 	int code = program_load(program);
 	if (code || (code = listen_at(program, &pages)))

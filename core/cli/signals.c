@@ -61,11 +61,10 @@ void signals_end(struct loop *loop, struct host *host)
 
 static void reload(void *data)
 {
-	(void)data;
-	log_warn(NULL, "SIGHUP ignored: this version does not reload; restart it for new code");
+	host_reload(data, true, NULL, NULL);
 }
 
-void signals_reload(struct loop *loop)
+void signals_reload(struct loop *loop, struct host *host)
 {
-	loop_on_signal(loop, SIGHUP, reload, NULL);
+	loop_on_signal(loop, SIGHUP, reload, host);
 }

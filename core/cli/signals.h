@@ -6,7 +6,7 @@
 
 #include "script/host.h"
 
-void signals_end(struct loop *loop, struct host *host); /* SIGTERM, SIGINT; until loop_free */
-void signals_reload(struct loop *loop);                 /* SIGHUP; the same */
+void signals_end(struct loop *loop, struct host *host);    /* SIGTERM, SIGINT; until loop_free */
+void signals_reload(struct loop *loop, struct host *host); /* SIGHUP; the same */
 
 #endif

@@ -398,9 +398,9 @@ static void push_config(lua_State *L)
 void bind_open(lua_State *L)
 {
 	static void (*const parts[])(lua_State *) = {
-	    bind_json_open,     bind_log_open,     bind_time_open,    bind_client_open,     bind_helpers_open,
-	    bind_informer_open, bind_factory_open, bind_event_open,   bind_controller_open, bind_http_open,
-	    bind_metric_open,   bind_needs_open,   bind_recorder_open};
+	    bind_json_open,     bind_log_open,     bind_time_open,     bind_client_open,     bind_helpers_open,
+	    bind_informer_open, bind_factory_open, bind_event_open,    bind_controller_open, bind_http_open,
+	    bind_metric_open,   bind_needs_open,   bind_recorder_open, bind_state_open};
 	value_open(L);
 	open_err(L);
 	lua_newtable(L);
@@ -408,8 +408,6 @@ void bind_open(lua_State *L)
 		parts[i](L);
 	push_config(L);
 	lua_setfield(L, -2, "config");
-	lua_newtable(L);
-	lua_setfield(L, -2, "state");
 	close_parts(L);
 	close_table(L, "perilune");
 	lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");

@@ -30,6 +30,9 @@ void bind_controller_open(lua_State *L);
 void bind_factory_end_waits(struct script *script, const struct script_factory *factory);
 void bind_event_open(lua_State *L);
 void bind_recorder_open(lua_State *L);
+void bind_state_open(lua_State *L);
+/* What one script's k8s.state holds becomes part of another's. -1 with err when it is no plain data. */
+int bind_state_copy(struct script *from, struct script *to, struct err *err);
 void bind_informer_end_all(struct script *script); /* ends what waits for that; before its state is freed */
 void bind_index_end_all(struct script *script);    /* takes its indexes out of the caches; before its state is freed */
 void bind_testing_open(lua_State *L);              /* not of that module: of specs' states, as perilune.testing.core */

@@ -96,6 +96,14 @@ static int l_kill(lua_State *L)
 	return 0;
 }
 
+/* reload(cluster, program). */
+static int l_reload(lua_State *L)
+{
+	handle_of(L);
+	testing_reload(lua_touserdata(L, 2));
+	return 0;
+}
+
 /* --- moving --- */
 
 static int push_moved(lua_State *L, void *data)
@@ -221,10 +229,10 @@ static int l_nearest(lua_State *L)
 	return 1;
 }
 
-static const luaL_Reg functions[] = {
-    {"open", l_open},     {"close", l_close},     {"logs", l_logs}, {"load", l_load},
-    {"kill", l_kill},     {"move", l_move},       {"ask", l_ask},   {"request", l_request},
-    {"client", l_client}, {"nearest", l_nearest}, {NULL, NULL}};
+static const luaL_Reg functions[] = {{"open", l_open},     {"close", l_close},     {"logs", l_logs},
+				     {"load", l_load},     {"kill", l_kill},       {"reload", l_reload},
+				     {"move", l_move},     {"ask", l_ask},         {"request", l_request},
+				     {"client", l_client}, {"nearest", l_nearest}, {NULL, NULL}};
 
 static int l_free(lua_State *L)
 {

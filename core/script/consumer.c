@@ -60,6 +60,7 @@ static void finish(struct consumer *consumer)
 	consumer->script->events++;
 	notification_fini(&consumer->current);
 	listener_done(consumer->listener);
+	host_settled(consumer->script->host);
 }
 
 static void run_release(void *data)
@@ -267,6 +268,16 @@ void consumer_open(struct consumer *consumer)
 		return;
 	consumer->opened = true;
 	listener_open(consumer->listener);
+}
+
+void consumer_close(struct consumer *consumer)
+{
+	listener_close(consumer->listener);
+}
+
+bool consumer_is_drained(const struct consumer *consumer)
+{
+	return consumer->stopped || (!consumer->calling && !listener_depth(consumer->listener));
 }
 
 void consumer_stop(struct consumer *consumer)

@@ -30,8 +30,10 @@ struct consumer *consumer_find(const struct script *script, unsigned id);
 
 struct script_factory *consumer_factory(const struct consumer *consumer);
 struct informer *consumer_informer(const struct consumer *consumer);
-void consumer_open(struct consumer *consumer); /* again: nothing */
-void consumer_stop(struct consumer *consumer); /* no new calls; the running one goes on */
+void consumer_open(struct consumer *consumer);             /* again: nothing */
+void consumer_close(struct consumer *consumer);            /* nothing newer comes; what waits is still told */
+bool consumer_is_drained(const struct consumer *consumer); /* nothing waits, and no call runs */
+void consumer_stop(struct consumer *consumer);             /* no new calls; the running one goes on */
 const char *consumer_place(const struct consumer *consumer);
 bool consumer_has_synced(const struct consumer *consumer);
 size_t consumer_depth(const struct consumer *consumer);

@@ -58,7 +58,7 @@ static void describe_source(void *data, enum source_kind kind, const struct info
 static void describe_controller(const struct reconciler *reconciler, struct buf *out)
 {
 	const struct controller *controller = reconciler_controller(reconciler);
-	unsigned workers = controller_workers(controller);
+	unsigned workers = reconciler_workers(reconciler);
 	buf_append_format(out, "  controller %s, %u worker%s", controller_name(controller), workers,
 			  workers == 1 ? "" : "s");
 	reconciler_each_source(reconciler, describe_source, out);
@@ -211,8 +211,9 @@ static void append_controllers(const struct script *script, struct buf *out)
 		buf_append_text(out, out->data[out->length - 1] == '[' ? "{" : ",{");
 		append_string(out, "controller", controller_name(controller));
 		buf_append_format(out, ",\"started\":%s,\"workers\":%u,\"running\":%zu,\"depth\":%zu,\"delayed\":%zu",
-				  controller_is_started(controller) ? "true" : "false", controller_workers(controller),
-				  workqueue_running(queue), workqueue_depth(queue), workqueue_delayed(queue));
+				  controller_is_started(controller) ? "true" : "false",
+				  reconciler_workers(reconciler_of_node(node)), workqueue_running(queue),
+				  workqueue_depth(queue), workqueue_delayed(queue));
 		buf_append_format(out, ",\"oldestSeconds\":%.3f}", workqueue_age(queue));
 	}
 	buf_append_text(out, "]");
@@ -224,6 +225,7 @@ static void append_script(const struct script *script, struct buf *out)
 	append_string(out, "script", script->name);
 	buf_append_text(out, ",");
 	append_string(out, "file", script->path);
+	buf_append_format(out, ",\"generation\":%u", script->generation);
 	buf_append_format(out, ",\"memoryBytes\":%zu,\"runningCalls\":%u,\"events\":%lu,\"errors\":%lu",
 			  script->state->memory, script->tasks, script->events, script->errors);
 	append_handlers(script, out);

@@ -11,6 +11,7 @@
 #include "net/loop.h"
 #include "net/mux.h"
 #include "script/leadership.h"
+#include "script/reload.h"
 #include "script/script.h"
 #include "script/tally.h"
 
@@ -28,6 +29,7 @@ struct host {
 	struct metric_registry *metrics;
 	struct census *census;
 	struct tally *tally;
+	struct reload *reload;
 	struct leadership *leadership; /* NULL without leader election */
 	bool left;                     /* it has ended */
 	struct list scripts;
@@ -120,13 +122,19 @@ static bool is_idle(const struct host *host)
 	LIST_EACH (&host->scripts, node)
 		if (!script_is_idle(LIST_ENTRY(node, struct script, node)))
 			return false;
-	return true;
+	return reload_is_idle(host->reload);
+}
+
+static void each_script(struct host *host, void (*fn)(struct script *script))
+{
+	LIST_EACH (&host->scripts, node)
+		fn(LIST_ENTRY(node, struct script, node));
+	reload_each_old(host->reload, fn);
 }
 
 static void cancel_calls(struct host *host)
 {
-	LIST_EACH (&host->scripts, node)
-		script_cancel(LIST_ENTRY(node, struct script, node));
+	each_script(host, script_cancel);
 }
 
 /* A lease is given back only when nothing runs any more, since the next leader begins at once. */
@@ -168,18 +176,21 @@ void host_settled(struct host *host)
 {
 	if (host->phase == HOST_ENDING)
 		loop_post(host->loop, &host->settle);
+	reload_settled(host->reload);
+}
+
+static void tell_running(struct script *script)
+{
+	if (!script_is_idle(script))
+		log_warn(LOG_FIELDS({"script", script->name}),
+			 "%u calls were still running after %g s and are cancelled (--grace-period)", script->tasks,
+			 host_get_options(script->host)->grace_period);
 }
 
 static void on_grace_over(void *data)
 {
 	struct host *host = data;
-	LIST_EACH (&host->scripts, node) {
-		struct script *script = LIST_ENTRY(node, struct script, node);
-		if (!script_is_idle(script))
-			log_warn(LOG_FIELDS({"script", script->name}),
-				 "%u calls were still running after %g s and are cancelled (--grace-period)",
-				 script->tasks, host->options.grace_period);
-	}
+	each_script(host, tell_running);
 	finish(host);
 }
 
@@ -206,6 +217,7 @@ void host_stop(struct host *host)
 		return;
 	log_info(NULL, "stopping");
 	host->phase = HOST_ENDING;
+	reload_stop(host->reload);
 	drop_barrier(host);
 	if (!host_is_leader(host))
 		leadership_leave(host->leadership); /* so that it does not become the leader meanwhile */
@@ -231,6 +243,7 @@ static void open_scripts(struct host *host)
 		script_opened(LIST_ENTRY(node, struct script, node));
 	if (host->leadership)
 		leadership_start(host->leadership);
+	reload_settled(host->reload);
 }
 
 static void on_barrier(void *data, enum barrier_outcome outcome)
@@ -259,6 +272,27 @@ void host_start(struct host *host)
 		barrier_start(host->barrier);
 }
 
+/* --- loading --- */
+
+int host_load(struct host *host, const char *path, struct err *err)
+{
+	return reload_add_path(host->reload, path, err);
+}
+
+int host_load_specs(struct host *host, const char *const *arguments, size_t count, struct err *err)
+{
+	struct script *script = script_new_specs(host, arguments, count, err);
+	if (!script)
+		return -1;
+	list_add_tail(&host->scripts, &script->node);
+	return 0;
+}
+
+void host_reload(struct host *host, bool forced, host_reload_fn on_done, void *data)
+{
+	reload_start(host->reload, forced, on_done, data);
+}
+
 /* --- making and freeing --- */
 
 /* Without a cluster scripts can still register: their informers then belong to one that is never connected to. */
@@ -279,6 +313,7 @@ struct host *host_new(struct loop *loop, const struct host_options *options, str
 	host->metrics = metric_registry_new();
 	host->census = census_new(host->metrics, host->pool);
 	host->tally = tally_new(host->metrics, host);
+	host->reload = reload_new(host);
 	cluster->meter = meter_new(host->metrics, cluster->config->server);
 	if (options->election)
 		host->leadership = leadership_new(host, options->election);
@@ -295,6 +330,7 @@ void host_free(struct host *host)
 		return;
 	host->phase = HOST_ENDED;
 	loop_timer_stop(host->loop, &host->grace);
+	reload_free(host->reload);
 	while (!list_is_empty(&host->scripts))
 		script_free(LIST_ENTRY(host->scripts.next, struct script, node));
 	barrier_free(host->barrier);

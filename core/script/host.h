@@ -35,6 +35,13 @@ enum { EXIT_STOPPED = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_NOT_SYNCED = 3, E
 struct host *host_new(struct loop *loop, const struct host_options *options, struct err *err);
 void host_free(struct host *host);
 
+/* What a reload has come to. err: of the first script that failed, with the reason "" and no message when none did. */
+struct host_reload {
+	unsigned replaced, started, stopped, failed; /* scripts */
+	struct err err;
+};
+typedef void (*host_reload_fn)(void *data, const struct host_reload *outcome);
+
 /* Loads the scripts of one path: a .lua file, a folder with init.lua, or a folder of .lua files. 0, or -1 with err
  * (file:line: what); err->reason is "Usage" when the path is not there or holds no script. */
 int host_load(struct host *host, const char *path, struct err *err);
@@ -47,6 +54,9 @@ int host_load_specs(struct host *host, const char *const *arguments, size_t coun
 void host_start(struct host *host);
 /* Graceful: on_shutdown runs, and calls under way get the grace period; then the loop stops. */
 void host_stop(struct host *host);
+/* Loads the scripts at the paths anew, as reload.h says; forced: also those whose files are what they were. on_done is
+ * called once, from the loop, unless the host is freed before; it may be NULL. */
+void host_reload(struct host *host, bool forced, host_reload_fn on_done, void *data);
 int host_exit_code(const struct host *host); /* after the loop has stopped */
 
 bool host_is_ready(const struct host *host); /* the barrier has opened, and no shutdown has begun */

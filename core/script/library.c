@@ -87,12 +87,13 @@ char *library_read(const char *path, size_t *length, struct err *err)
 /* Pushes "@PATH" of the module beside the script; NULL when there is none. */
 static const char *push_module_path(lua_State *L, const char *name)
 {
-	const struct script *script = script_of(L);
+	struct script *script = script_of(L);
 	struct buf *scratch = &state_of(L)->scratch;
 	char *path = script ? script_module_path(script, name) : NULL;
 	if (!path)
 		return NULL;
 	buf_reset(scratch);
+	files_note(&script->files, path);
 	buf_append_format(scratch, "@%s", path);
 	alloc_free(path);
 	lua_pushlstring(L, scratch->data, scratch->length);

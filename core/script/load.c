@@ -1,4 +1,5 @@
-/* load: from a path on the command line to scripts. */
+#include "script/load.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -6,17 +7,11 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
-#include "script/host_private.h"
-#include "script/script.h"
 
-static int load_file(struct host *host, const char *name, const char *path, const char *folder, struct err *err)
-{
-	struct script *script = script_new(host, name, path, folder, err);
-	if (!script)
-		return -1;
-	list_add_tail(host_scripts(host), &script->node);
-	return 0;
-}
+struct search {
+	load_fn fn;
+	void *data;
+};
 
 /* The last part of path without ".lua" and slashes at the end; owned by the caller. */
 static char *base_name(const char *path)
@@ -48,38 +43,39 @@ static int is_script(const struct dirent *entry)
 	return length < 10 || strcmp(entry->d_name + length - 9, "_spec.lua") != 0;
 }
 
-static int load_entries(struct host *host, const char *folder, struct dirent **entries, int count, struct err *err)
+static int find_entries(const struct search *search, const char *folder, struct dirent **entries, int count,
+			struct err *err)
 {
 	int result = 0;
 	for (int i = 0; i < count && result == 0; i++) {
 		char *path = alloc_format("%s/%s", folder, entries[i]->d_name);
 		char *name = base_name(path);
-		result = load_file(host, name, path, folder, err);
+		result = search->fn(search->data, name, path, folder, err);
 		alloc_free(name);
 		alloc_free(path);
 	}
 	return result;
 }
 
-static int load_folder(struct host *host, const char *folder, struct err *err)
+static int find_in_folder(const struct search *search, const char *folder, struct err *err)
 {
 	struct dirent **entries;
 	int count = scandir(folder, &entries, is_script, alphasort);
 	if (count < 0)
 		return err_set(err, "Usage", "cannot read %s: %s", folder, strerror(errno));
 	int result = count == 0 ? err_set(err, "Usage", "%s: no init.lua and no other .lua file in it", folder)
-				: load_entries(host, folder, entries, count, err);
+				: find_entries(search, folder, entries, count, err);
 	for (int i = 0; i < count; i++)
 		free(entries[i]);
 	free(entries);
 	return result;
 }
 
-static int load_path(struct host *host, const char *path, bool folder, struct err *err)
+static int find_at(const struct search *search, const char *path, bool folder, struct err *err)
 {
 	if (!folder) {
 		char *name = base_name(path), *parent = folder_of(path);
-		int result = load_file(host, name, path, parent, err);
+		int result = search->fn(search->data, name, path, parent, err);
 		alloc_free(parent);
 		alloc_free(name);
 		return result;
@@ -90,18 +86,19 @@ static int load_path(struct host *host, const char *path, bool folder, struct er
 	if (stat(init, &found) == 0) {
 		char *whole = realpath(path, NULL); /* "." has a name too */
 		char *name = base_name(whole ? whole : path);
-		result = load_file(host, name, init, path, err);
+		result = search->fn(search->data, name, init, path, err);
 		alloc_free(name);
 		free(whole);
 	} else {
-		result = load_folder(host, path, err);
+		result = find_in_folder(search, path, err);
 	}
 	alloc_free(init);
 	return result;
 }
 
-int host_load(struct host *host, const char *path, struct err *err)
+int load_find(const char *path, load_fn fn, void *data, struct err *err)
 {
+	struct search search = {fn, data};
 	struct stat found;
 	if (stat(path, &found) < 0)
 		return err_set(err, "Usage", "%s: %s", path, strerror(errno));
@@ -109,16 +106,7 @@ int host_load(struct host *host, const char *path, struct err *err)
 	while (length > 1 && path[length - 1] == '/')
 		length--;
 	char *trimmed = alloc_text(path, length);
-	int result = load_path(host, trimmed, S_ISDIR(found.st_mode), err);
+	int result = find_at(&search, trimmed, S_ISDIR(found.st_mode), err);
 	alloc_free(trimmed);
 	return result;
-}
-
-int host_load_specs(struct host *host, const char *const *arguments, size_t count, struct err *err)
-{
-	struct script *script = script_new_specs(host, arguments, count, err);
-	if (!script)
-		return -1;
-	list_add_tail(host_scripts(host), &script->node);
-	return 0;
 }

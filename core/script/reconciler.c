@@ -29,7 +29,8 @@ struct reconciler {
 	struct script *script;
 	struct controller *controller;
 	struct informer *primary; /* counted */
-	struct list feeders;
+	struct list feeders, runs;
+	struct controller_options options;
 	int function; /* in the registry */
 	double timeout;
 	bool leader;
@@ -38,6 +39,7 @@ struct reconciler {
 
 /* One call of the reconcile function. */
 struct run {
+	struct list node; /* in reconciler->runs */
 	struct reconciler *reconciler;
 	struct work *work;
 	struct task *task; /* when it waits */
@@ -136,9 +138,10 @@ static void on_end(void *data, const struct err *err)
 		err_set(&overdue, "Timeout", "the reconcile took longer than %g s (timeout) and was cancelled",
 			reconciler->timeout);
 	if (script->freeing)
-		controller_end(run->work, WORK_DONE, 0);
+		controller_end(run->work, WORK_BROKEN, 0);
 	else
 		settle(run, run->overdue ? &overdue : err);
+	list_remove(&run->node);
 	alloc_object_free(&run_type, run);
 	script_call_ended(script);
 }
@@ -158,6 +161,7 @@ static void on_work(void *data, struct work *work)
 	run->reconciler = reconciler;
 	run->work = work;
 	run->after = -1;
+	list_add_tail(&reconciler->runs, &run->node);
 	run->deadline = clock_wall() + reconciler->timeout;
 	loop_timer_init(&run->timeout, on_timeout, run);
 	loop_timer_start(script->loop, &run->timeout, reconciler->timeout);
@@ -213,6 +217,7 @@ static bool passes(void *data, const struct notification *notification)
 {
 	struct feeder *feeder = data;
 	struct question question = {feeder, notification, notification->object, false};
+	host_settled(feeder->reconciler->script->host);
 	return !feeder->options.passes || ask(&question, feeder->options.passes, read_passes) < 0 || question.passes;
 }
 
@@ -256,6 +261,23 @@ static void map(void *data, const struct notification *notification, struct obje
 
 /* --- its life --- */
 
+static struct reconciler *find_in(const struct script *script, const char *name)
+{
+	LIST_EACH (&script->reconcilers, node)
+		if (!strcmp(controller_name(reconciler_of_node(node)->controller), name))
+			return reconciler_of_node(node);
+	return NULL;
+}
+
+/* That of the script's generation before, where it has one of that name: its keys go on. */
+static struct controller *find_controller(struct script *script, const char *name)
+{
+	const struct reconciler *before = script->before ? find_in(script->before, name) : NULL;
+	if (before && !before->stopped)
+		return controller_ref(before->controller);
+	return controller_new(script->loop, name, host_metrics(script->host));
+}
+
 struct reconciler *reconciler_new(struct script *script, const struct reconciler_options *options)
 {
 	struct reconciler *reconciler = alloc_object(&reconciler_type, sizeof(*reconciler));
@@ -265,18 +287,19 @@ struct reconciler *reconciler_new(struct script *script, const struct reconciler
 	reconciler->timeout = options->timeout;
 	reconciler->leader = options->leader;
 	list_init(&reconciler->feeders);
-	struct controller_options control = {.name = options->name,
-					     .workers = options->workers,
-					     .base = options->base,
-					     .max = options->max,
-					     .qps = options->qps,
-					     .burst = options->burst,
-					     .metrics = host_metrics(script->host),
-					     .on_work = on_work,
-					     .data = reconciler};
-	reconciler->controller = controller_new(script->loop, &control);
+	list_init(&reconciler->runs);
+	reconciler->options = (struct controller_options){.workers = options->workers,
+							  .base = options->base,
+							  .max = options->max,
+							  .qps = options->qps,
+							  .burst = options->burst,
+							  .on_work = on_work,
+							  .data = reconciler};
+	reconciler->controller = find_controller(script, options->name);
 	list_add_tail(&script->reconcilers, &reconciler->node);
 	script->registered++;
+	if (script->open)
+		reconciler_take(reconciler);
 	return reconciler;
 }
 
@@ -321,19 +344,18 @@ static int release_function(lua_State *L, void *data)
 
 static void cancel_runs(struct reconciler *reconciler)
 {
-	struct list *running = controller_running(reconciler->controller);
-	while (!list_is_empty(running))
-		task_cancel(((struct run *)work_of_node(running->next)->data)->task);
+	while (!list_is_empty(&reconciler->runs))
+		task_cancel(LIST_ENTRY(reconciler->runs.next, struct run, node)->task);
 }
 
 void reconciler_free(struct reconciler *reconciler)
 {
-	controller_stop(reconciler->controller);
+	reconciler_stop(reconciler);
 	cancel_runs(reconciler);
 	list_remove(&reconciler->node);
 	while (!list_is_empty(&reconciler->feeders))
 		free_feeder(feeder_of_node(reconciler->feeders.next));
-	controller_free(reconciler->controller);
+	controller_unref(reconciler->controller);
 	call_plain(reconciler->script->state, release_function, reconciler, NULL);
 	informer_unref(reconciler->primary);
 	reconciler->script->registered--;
@@ -357,6 +379,12 @@ static bool may_open(const struct reconciler *reconciler)
 	return true;
 }
 
+void reconciler_take(struct reconciler *reconciler)
+{
+	if (!reconciler->stopped)
+		controller_serve(reconciler->controller, &reconciler->options);
+}
+
 void reconciler_open_ready(struct reconciler *reconciler)
 {
 	if (reconciler->stopped || !may_open(reconciler))
@@ -370,10 +398,28 @@ void reconciler_open_ready(struct reconciler *reconciler)
 		controller_start(reconciler->controller);
 }
 
+void reconciler_close(struct reconciler *reconciler)
+{
+	LIST_EACH (&reconciler->feeders, node)
+		if (feeder_of_node(node)->source)
+			source_close(feeder_of_node(node)->source);
+}
+
+bool reconciler_is_drained(const struct reconciler *reconciler)
+{
+	LIST_EACH (&reconciler->feeders, node) {
+		const struct source *source = feeder_of_node(node)->source;
+		if (source && source_depth(source))
+			return false;
+	}
+	return true;
+}
+
 void reconciler_stop(struct reconciler *reconciler)
 {
 	reconciler->stopped = true;
-	controller_stop(reconciler->controller);
+	if (controller_serves(reconciler->controller, reconciler))
+		controller_stop(reconciler->controller);
 }
 
 void reconciler_drop_factory(struct reconciler *reconciler, const struct script_factory *factory)
@@ -397,6 +443,11 @@ void reconciler_each_source(const struct reconciler *reconciler,
 	}
 }
 
+unsigned reconciler_workers(const struct reconciler *reconciler)
+{
+	return reconciler->options.workers;
+}
+
 struct controller *reconciler_controller(const struct reconciler *reconciler)
 {
 	return reconciler->controller;
@@ -412,20 +463,12 @@ struct reconciler *reconciler_of_node(struct list *node)
 	return LIST_ENTRY(node, struct reconciler, node);
 }
 
-static struct reconciler *find_in(const struct script *script, const char *name)
-{
-	LIST_EACH (&script->reconcilers, node)
-		if (!strcmp(controller_name(reconciler_of_node(node)->controller), name))
-			return reconciler_of_node(node);
-	return NULL;
-}
-
 /* A script that is being loaded is not among the host's yet. */
 struct reconciler *reconciler_find(const struct script *script, const char *name)
 {
 	struct reconciler *found = find_in(script, name);
 	LIST_EACH (host_scripts(script->host), node)
-		if (!found)
+		if (!found && LIST_ENTRY(node, struct script, node) != script->before)
 			found = find_in(LIST_ENTRY(node, struct script, node), name);
 	return found;
 }

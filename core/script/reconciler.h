@@ -42,7 +42,12 @@ struct reconciler_source *reconciler_add_source(struct reconciler *reconciler, c
 
 /* Begins once all informers of its sources have synced that are waited for, and the host leads where that counts. */
 void reconciler_open_ready(struct reconciler *reconciler);
-void reconciler_stop(struct reconciler *reconciler); /* no new calls; those that run go on */
+/* Its keys are worked on by this one from now on, in place of the generation before. */
+void reconciler_take(struct reconciler *reconciler);
+void reconciler_close(struct reconciler *reconciler); /* nothing newer comes; what waits still brings its keys */
+bool reconciler_is_drained(const struct reconciler *reconciler);
+/* No new calls; those that run go on. The keys stay where another generation has taken them. */
+void reconciler_stop(struct reconciler *reconciler);
 /* The sources whose informers are this factory's bring nothing more. */
 void reconciler_drop_factory(struct reconciler *reconciler, const struct script_factory *factory);
 
@@ -51,6 +56,7 @@ void reconciler_each_source(const struct reconciler *reconciler,
 			    void (*on_source)(void *data, enum source_kind kind, const struct informer *informer),
 			    void *data);
 
+unsigned reconciler_workers(const struct reconciler *reconciler);
 struct controller *reconciler_controller(const struct reconciler *reconciler);
 struct informer *reconciler_primary(const struct reconciler *reconciler);
 struct reconciler *reconciler_of_node(struct list *node);

@@ -48,6 +48,8 @@ static struct script *make(struct host *host, const char *name, bool full, struc
 	script->loop = host_loop(host);
 	script->state = state;
 	script->name = alloc_string(name);
+	script->generation = 1;
+	files_init(&script->files);
 	state->owner = script;
 	buf_init(&script->needs, 0);
 	struct list *lists[] = {&script->node,       &script->factories,   &script->consumers, &script->mains,
@@ -75,26 +77,44 @@ static int load_main(lua_State *L, void *data)
 	return call_function(L, 0, 0, source->err);
 }
 
-struct script *script_new(struct host *host, const char *name, const char *path, const char *folder, struct err *err)
+/* Its k8s.state is there from the first line on; what becomes of it meanwhile follows when it takes the place. */
+static void follow(struct script *script, struct script *before)
+{
+	struct err err;
+	script->before = before;
+	script->generation = before->generation + 1;
+	if (bind_state_copy(before, script, &err))
+		log_error(LOG_FIELDS({"script", script->name}, {"error", err.message}),
+			  "k8s.state can't be handed on: it begins empty");
+}
+
+static int run_main(struct script *script, const char *path, struct err *err)
 {
 	struct source source = {.err = err};
+	files_note(&script->files, path);
 	char *text = library_read(path, &source.length, err);
 	if (!text)
-		return NULL;
-	struct script *script = make(host, name, false, err);
-	if (!script) {
-		alloc_free(text);
-		return NULL;
-	}
-	script->path = alloc_string(path);
-	script->folder = alloc_string(folder);
+		return -1;
 	char *chunk = alloc_format("@%s", path);
 	source.text = text;
 	source.chunk = chunk;
 	int result = call_plain(script->state, load_main, &source, err);
 	alloc_free(chunk);
 	alloc_free(text);
-	if (result == 0)
+	return result;
+}
+
+struct script *script_new(struct host *host, const char *name, const char *path, const char *folder,
+			  struct script *before, struct err *err)
+{
+	struct script *script = make(host, name, false, err);
+	if (!script)
+		return NULL;
+	script->path = alloc_string(path);
+	script->folder = alloc_string(folder);
+	if (before)
+		follow(script, before);
+	if (run_main(script, path, err) == 0)
 		return script;
 	script_free(script);
 	return NULL;
@@ -199,6 +219,7 @@ void script_free(struct script *script)
 	alloc_free(script->name);
 	alloc_free(script->path);
 	alloc_free(script->folder);
+	files_fini(&script->files);
 	alloc_object_free(&script_type, script);
 }
 
@@ -321,6 +342,17 @@ bool script_factory_has_synced(const struct script_factory *factory)
 		bool awaited = informer_started(informer) && factory_needs(factory->factory, informer);
 		if (awaited && !informer_has_synced(informer))
 			return false;
+	}
+	return true;
+}
+
+bool script_has_synced(const struct script *script)
+{
+	LIST_EACH (&script->factories, factory_node) {
+		const struct script_factory *factory = LIST_ENTRY(factory_node, struct script_factory, node);
+		LIST_EACH (&factory->watched, node)
+			if (!informer_has_synced(LIST_ENTRY(node, struct script_watch, node)->informer))
+				return false;
 	}
 	return true;
 }
@@ -480,6 +512,9 @@ void script_start(struct script *script, struct barrier *barrier)
 void script_opened(struct script *script)
 {
 	script->open = true;
+	script->before = NULL;
+	LIST_EACH (&script->reconcilers, node)
+		reconciler_take(reconciler_of_node(node));
 	begin_all(&script->on_synced); /* before the handlers get their first events */
 	begin_all(&script->timers);
 	script_open_ready(script);
@@ -510,6 +545,33 @@ void script_open_ready(struct script *script)
 	}
 	LIST_EACH (&script->reconcilers, reconciler_node)
 		reconciler_open_ready(reconciler_of_node(reconciler_node));
+}
+
+void script_close(struct script *script)
+{
+	LIST_EACH (&script->consumers, node)
+		consumer_close(consumer_of_node(node));
+	LIST_EACH (&script->reconcilers, reconciler_node)
+		reconciler_close(reconciler_of_node(reconciler_node));
+}
+
+bool script_is_drained(const struct script *script)
+{
+	LIST_EACH (&script->consumers, node)
+		if (!consumer_is_drained(consumer_of_node(node)))
+			return false;
+	LIST_EACH (&script->reconcilers, reconciler_node)
+		if (!reconciler_is_drained(reconciler_of_node(reconciler_node)))
+			return false;
+	return true;
+}
+
+size_t script_depth(const struct script *script)
+{
+	size_t depth = 0;
+	LIST_EACH (&script->consumers, node)
+		depth += consumer_depth(consumer_of_node(node));
+	return depth;
 }
 
 void script_shutdown(struct script *script)

@@ -4,6 +4,7 @@
 
 #include "cache/factory.h"
 #include "net/loop.h"
+#include "script/files.h"
 #include "script/host.h"
 #include "script/state.h"
 #include "script/task.h"
@@ -38,9 +39,12 @@ struct script {
 	struct host *host;
 	struct loop *loop;
 	struct state *state;
-	char *name;   /* "mirror" for mirror.lua and for mirror/init.lua */
-	char *path;   /* of its main file */
-	char *folder; /* where its modules are */
+	char *name;            /* "mirror" for mirror.lua and for mirror/init.lua */
+	char *path;            /* of its main file */
+	char *folder;          /* where its modules are */
+	struct files files;    /* that it was loaded from */
+	unsigned generation;   /* 1, and one more for each load that took its place */
+	struct script *before; /* the generation that this one is to replace; NULL once it has */
 	struct list factories, consumers;
 	struct list reconcilers; /* reconciler.c's */
 	struct list hooks;       /* hook.c's */
@@ -62,8 +66,10 @@ struct script {
 	unsigned long hook_errors[HOOK_KINDS]; /* of those errors */
 };
 
-/* Loads the file at path as the main chunk. NULL with err: "file:line: what". full: specs' state. */
-struct script *script_new(struct host *host, const char *name, const char *path, const char *folder, struct err *err);
+/* Loads the file at path as the main chunk. NULL with err: "file:line: what". before: the script whose place it is to
+ * take, or NULL; it goes on meanwhile. */
+struct script *script_new(struct host *host, const char *name, const char *path, const char *folder,
+			  struct script *before, struct err *err);
 /* A full-library script whose main is the embedded busted runner with these arguments. */
 struct script *script_new_specs(struct host *host, const char *const *arguments, size_t count, struct err *err);
 void script_free(struct script *script);
@@ -90,12 +96,18 @@ void script_start(struct script *script, struct barrier *barrier);
 void script_opened(struct script *script); /* opens the listeners, runs on_synced, starts the timers */
 /* Opens registrations whose factory has synced, and controllers all of whose informers have. */
 void script_open_ready(struct script *script);
+bool script_has_synced(const struct script *script); /* all of its informers, optional ones too */
 /* All that it started and does not need as optional. */
 bool script_factory_has_synced(const struct script_factory *factory);
 /* The host has become the leader: what is marked so begins. Only once the script is open, at most once, and never
  * without leader election: what finds host_is_leader when it would begin need not wait for this. */
 void script_leading(struct script *script);
-void script_cancel(struct script *script);         /* ends all its calls at once; none follows */
+void script_cancel(struct script *script); /* ends all its calls at once; none follows */
+/* For a script that another generation replaces: no event is newer than this, those that wait are still told; then,
+ * once they are, it ends as at a shutdown. */
+void script_close(struct script *script);
+bool script_is_drained(const struct script *script);
+size_t script_depth(const struct script *script);  /* events that wait for its handlers */
 void script_shutdown(struct script *script);       /* runs on_shutdown; no new events */
 bool script_is_empty(const struct script *script); /* it registered nothing, so nothing will be called */
 bool script_is_idle(const struct script *script);  /* no call under way */

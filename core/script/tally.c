@@ -8,7 +8,19 @@
 
 ALLOC_TYPE(tally_type, "tally");
 
-enum { EVENTS, ERRORS, DURATION, DEPTH, AGE, SCRIPT_MEMORY, SCRIPT_ERRORS, SCRIPT_HOOK_ERRORS, SCRIPT_STOPS, FAMILIES };
+enum {
+	EVENTS,
+	ERRORS,
+	DURATION,
+	DEPTH,
+	AGE,
+	SCRIPT_GENERATION,
+	SCRIPT_MEMORY,
+	SCRIPT_ERRORS,
+	SCRIPT_HOOK_ERRORS,
+	SCRIPT_STOPS,
+	FAMILIES
+};
 
 #define HANDLER "script", "informer", "handler"
 
@@ -37,6 +49,11 @@ static const struct metric_definition table[FAMILIES] = {
 	     .name = "perilune_handler_queue_age_seconds",
 	     .help = "Seconds that the oldest event in the handler's queue has waited.",
 	     .labels = {HANDLER}},
+    [SCRIPT_GENERATION] = {.type = METRIC_GAUGE,
+			   .name = "perilune_script_generation",
+			   .help =
+			       "1 for a script as it was loaded first, and one more for each load that took its place.",
+			   .labels = {"script"}},
     [SCRIPT_MEMORY] = {.type = METRIC_GAUGE,
 		       .name = "perilune_script_memory_bytes",
 		       .help = "Memory of the script's Lua state.",
@@ -104,6 +121,7 @@ static void collect_handler(const struct tally *tally, const struct script *scri
 static void collect_script(const struct tally *tally, const struct script *script)
 {
 	const struct state *state = script->state;
+	metric_collect(tally->families[SCRIPT_GENERATION], (const char *const[]){script->name}, script->generation);
 	metric_collect(tally->families[SCRIPT_MEMORY], (const char *const[]){script->name}, (double)state->memory);
 	metric_collect(tally->families[SCRIPT_ERRORS], (const char *const[]){script->name}, (double)script->errors);
 	for (int kind = 0; kind < HOOK_KINDS; kind++)

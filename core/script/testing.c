@@ -229,6 +229,11 @@ void testing_kill(struct testing_program *program)
 	program_free(program);
 }
 
+void testing_reload(struct testing_program *program)
+{
+	host_reload(program->host, true, NULL, NULL);
+}
+
 /* --- logs --- */
 
 static void on_line(void *data, const char *line, size_t length)

@@ -33,6 +33,7 @@ struct testing_load {
 /* Loads and starts; NULL with err. The program lives until testing_kill or testing_close. */
 struct testing_program *testing_load(struct testing *testing, const struct testing_load *load, struct err *err);
 void testing_kill(struct testing_program *program);
+void testing_reload(struct testing_program *program); /* as host_reload, forced */
 
 /* Moves the time on by so many seconds, in steps: at each, nothing is under way any more before the next timer comes.
  * 0: waits until nothing is under way. on_done is called once from the loop, with err when a step took longer than

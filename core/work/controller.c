@@ -53,12 +53,12 @@ enum result { RESULT_SUCCESS, RESULT_AFTER, RESULT_REQUEUE, RESULT_ERROR, RESULT
 static const char *const result_names[RESULTS] = {"success", "requeue_after", "requeue", "error"};
 
 struct controller {
+	unsigned count;
 	struct loop *loop;
 	char *name;
-	struct controller_options options;
+	struct controller_options options; /* of whom it serves now; zero before the first */
 	struct workqueue *queue;
-	struct list running; /* struct work */
-	unsigned active;     /* of them */
+	unsigned active; /* works under way */
 	bool started, stopped;
 	struct loop_job turn;
 	struct hotloop hotloop;
@@ -68,17 +68,16 @@ struct controller {
 
 /* --- its figures --- */
 
-static void hold_series(struct controller *controller)
+static void hold_series(struct controller *controller, struct metric_registry *metrics)
 {
 	struct metric_family *families[FAMILIES];
-	metric_define(controller->options.metrics, table, FAMILIES, families);
+	metric_define(metrics, table, FAMILIES, families);
 	for (int i = 0; i < FAMILIES; i++)
 		if (i != RECONCILES)
 			controller->series[i] = metric_hold(families[i], (const char *const[]){controller->name});
 	for (int i = 0; i < RESULTS; i++)
 		controller->results[i] =
 		    metric_hold(families[RECONCILES], (const char *const[]){controller->name, result_names[i]});
-	metric_set(controller->series[MOST], controller->options.workers);
 }
 
 static void release_series(struct controller *controller)
@@ -92,11 +91,9 @@ static void release_series(struct controller *controller)
 
 static void count_end(struct controller *controller, enum work_outcome outcome, double seconds)
 {
-	static const enum result results[] = {[WORK_DONE] = RESULT_SUCCESS,
-					      [WORK_AGAIN] = RESULT_AFTER,
-					      [WORK_FAILED] = RESULT_ERROR,
-					      [WORK_CONFLICT] = RESULT_REQUEUE,
-					      [WORK_TERMINAL] = RESULT_ERROR};
+	static const enum result results[] = {
+	    [WORK_DONE] = RESULT_SUCCESS,     [WORK_AGAIN] = RESULT_AFTER,    [WORK_FAILED] = RESULT_ERROR,
+	    [WORK_CONFLICT] = RESULT_REQUEUE, [WORK_TERMINAL] = RESULT_ERROR, [WORK_BROKEN] = RESULT_REQUEUE};
 	metric_add(controller->results[results[outcome]], 1);
 	metric_add(controller->series[ERRORS], results[outcome] == RESULT_ERROR);
 	metric_add(controller->series[TERMINAL_ERRORS], outcome == WORK_TERMINAL);
@@ -111,7 +108,6 @@ static void begin(struct controller *controller, struct work_item *item)
 	struct work *work = alloc_object(&work_type, sizeof(*work));
 	work->controller = controller;
 	work->item = item;
-	list_add_tail(&controller->running, &work->node);
 	metric_set(controller->series[ACTIVE], ++controller->active);
 	controller->options.on_work(controller->options.data, work);
 }
@@ -146,6 +142,10 @@ static double settle(struct controller *controller, struct work_item *item, enum
 	const char *key = work_item_key(item, &length);
 	if (outcome == WORK_FAILED || outcome == WORK_CONFLICT)
 		return workqueue_retry(controller->queue, item);
+	if (outcome == WORK_BROKEN) {
+		workqueue_add(controller->queue, key, length, work_item_priority(item));
+		return 0;
+	}
 	workqueue_forget(controller->queue, item);
 	if (outcome != WORK_AGAIN)
 		return 0;
@@ -161,7 +161,6 @@ double controller_end(struct work *work, enum work_outcome outcome, double after
 	double next = settle(controller, work->item, outcome, after);
 	workqueue_done(controller->queue, work->item);
 	count_end(controller, outcome, seconds);
-	list_remove(&work->node);
 	alloc_object_free(&work_type, work);
 	if (may_work(controller))
 		loop_post(controller->loop, &controller->turn);
@@ -227,32 +226,29 @@ unsigned work_attempt(const struct work *work)
 
 /* --- its life --- */
 
-struct controller *controller_new(struct loop *loop, const struct controller_options *options)
+struct controller *controller_new(struct loop *loop, const char *name, struct metric_registry *metrics)
 {
 	struct controller *controller = alloc_object(&controller_type, sizeof(*controller));
+	controller->count = 1;
 	controller->loop = loop;
-	controller->options = *options;
-	controller->name = alloc_string(options->name);
-	controller->options.name = controller->name;
-	list_init(&controller->running);
+	controller->name = alloc_string(name);
 	loop_job_init(&controller->turn, on_turn, controller);
 	hotloop_init(&controller->hotloop, loop);
-	struct workqueue_options queue = {.name = options->name,
-					  .base = options->base,
-					  .max = options->max,
-					  .qps = options->qps,
-					  .burst = options->burst,
-					  .metrics = options->metrics,
-					  .on_ready = on_ready,
-					  .data = controller};
+	struct workqueue_options queue = {.name = name, .metrics = metrics, .on_ready = on_ready, .data = controller};
 	controller->queue = workqueue_new(loop, &queue);
-	hold_series(controller);
+	hold_series(controller, metrics);
 	return controller;
 }
 
-void controller_free(struct controller *controller)
+struct controller *controller_ref(struct controller *controller)
 {
-	if (!controller)
+	controller->count++;
+	return controller;
+}
+
+void controller_unref(struct controller *controller)
+{
+	if (--controller->count)
 		return;
 	loop_job_cancel(&controller->turn);
 	workqueue_free(controller->queue);
@@ -260,6 +256,20 @@ void controller_free(struct controller *controller)
 	release_series(controller);
 	alloc_free(controller->name);
 	alloc_object_free(&controller_type, controller);
+}
+
+void controller_serve(struct controller *controller, const struct controller_options *options)
+{
+	controller->options = *options;
+	workqueue_limit(controller->queue, options->base, options->max, options->qps, options->burst);
+	metric_set(controller->series[MOST], options->workers);
+	if (controller->started)
+		loop_post(controller->loop, &controller->turn);
+}
+
+bool controller_serves(const struct controller *controller, const void *data)
+{
+	return controller->options.data == data;
 }
 
 void controller_start(struct controller *controller)
@@ -287,19 +297,4 @@ const char *controller_name(const struct controller *controller)
 const struct workqueue *controller_queue(const struct controller *controller)
 {
 	return controller->queue;
-}
-
-unsigned controller_workers(const struct controller *controller)
-{
-	return controller->options.workers;
-}
-
-struct list *controller_running(struct controller *controller)
-{
-	return &controller->running;
-}
-
-struct work *work_of_node(struct list *node)
-{
-	return LIST_ENTRY(node, struct work, node);
 }

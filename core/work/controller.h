@@ -1,7 +1,10 @@
 /* controller: a work queue and its workers. Keys in; reconciles out, at most so many at once, never two of one key.
  *
- * What a reconcile is belongs to the owner: on_work begins one, controller_end ends it and says how it went. Sources
- * (source.h) bring the keys. Nothing is worked on before controller_start; keys wait until then. */
+ * What a reconcile is belongs to whom the controller serves: on_work begins one, controller_end ends it and says how it
+ * went. Sources (source.h) bring the keys. Nothing is worked on before controller_start; keys wait until then.
+ *
+ * It may come to serve another, as when a script is replaced: its keys, their failures and those that wait for a time
+ * stay, and what is under way ends where it began. Counted by those it serves or has served. */
 #ifndef PERILUNE_WORK_CONTROLLER_H
 #define PERILUNE_WORK_CONTROLLER_H
 
@@ -19,7 +22,6 @@ void work_key_split(const char *key, struct work_key *out); /* longer parts are 
 
 /* One reconcile under way. data is the owner's. */
 struct work {
-	struct list node; /* in the controller's */
 	struct controller *controller;
 	struct work_item *item;
 	void *data;
@@ -31,20 +33,26 @@ enum work_outcome {
 	WORK_FAILED,   /* comes back after the delay of its failures */
 	WORK_CONFLICT, /* the same, but no error: somebody else has written first */
 	WORK_TERMINAL, /* an error that no other try would mend: failures are forgotten */
+	WORK_BROKEN, /* it was given up from outside: the key comes back at once, and its failures are what they were */
 };
 
+/* Whom it serves, and how. */
 struct controller_options {
-	const char *name; /* copied; of its metrics, its log lines and its field manager */
 	unsigned workers;
 	double base, max, qps; /* as in workqueue_options */
 	unsigned burst;
-	struct metric_registry *metrics; /* outlives the controller */
 	void (*on_work)(void *data, struct work *work);
 	void *data;
 };
 
-struct controller *controller_new(struct loop *loop, const struct controller_options *options);
-void controller_free(struct controller *controller); /* no work may be under way */
+/* name: of its metrics, its log lines and its field manager; copied. The registry outlives it. The count is 1. */
+struct controller *controller_new(struct loop *loop, const char *name, struct metric_registry *metrics);
+struct controller *controller_ref(struct controller *controller);
+void controller_unref(struct controller *controller); /* the last one frees it: no work may be under way then */
+
+/* From now on work goes there. */
+void controller_serve(struct controller *controller, const struct controller_options *options);
+bool controller_serves(const struct controller *controller, const void *data);
 
 void controller_start(struct controller *controller); /* again: nothing */
 /* No key is taken in or worked on any more; what is under way goes on. */
@@ -67,9 +75,5 @@ unsigned work_attempt(const struct work *work);                /* 1 for the firs
 
 const char *controller_name(const struct controller *controller);
 const struct workqueue *controller_queue(const struct controller *controller); /* to look at */
-unsigned controller_workers(const struct controller *controller);
-/* The works under way; the current one may end in the body. */
-struct list *controller_running(struct controller *controller);
-struct work *work_of_node(struct list *node);
 
 #endif

@@ -177,3 +177,13 @@ void source_open(struct source *source)
 	source->opened = true;
 	listener_open(source->listener);
 }
+
+void source_close(struct source *source)
+{
+	listener_close(source->listener);
+}
+
+size_t source_depth(const struct source *source)
+{
+	return listener_depth(source->listener);
+}

@@ -34,6 +34,9 @@ struct source *source_new(struct controller *controller, const struct source_opt
 void source_free(struct source *source); /* not from within its functions */
 void source_open(struct source *source); /* as listener_open; again: nothing */
 
+void source_close(struct source *source);         /* nothing newer comes; what waits still brings its keys */
+size_t source_depth(const struct source *source); /* events that wait */
+
 /* Within map: this key, for the event under way. */
 void source_add(struct source *source, const char *key, size_t length);
 

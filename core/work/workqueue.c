@@ -225,11 +225,18 @@ static void delay(struct workqueue *queue, struct work_item *item, double second
 
 /* --- what a source does --- */
 
+void workqueue_limit(struct workqueue *queue, double base, double max, double qps, unsigned burst)
+{
+	ratelimit_init(&queue->limit, base, max, qps, burst);
+}
+
 void workqueue_add(struct workqueue *queue, const char *key, size_t length, enum work_priority priority)
 {
 	if (queue->shut)
 		return;
 	struct work_item *item = item_of(queue, key, length);
+	if (priority == WORK_LOW && item->failures && is_delayed(item))
+		return;
 	raise_priority(queue, item, priority);
 	end_delay(queue, item);
 	make_added(queue, item);

@@ -20,9 +20,9 @@ struct work_item; /* of one key */
 
 struct workqueue_options {
 	const char *name; /* in its metrics; copied */
-	double base, max; /* seconds: the delay after a key's first failure, doubled with each one, and its limit */
-	double qps;       /* a bucket over the delays of all keys; 0: none */
-	unsigned burst;   /* of the bucket, 1 at least */
+	double base, max; /* as in workqueue_limit */
+	double qps;
+	unsigned burst;
 	struct metric_registry *metrics; /* outlives the queue */
 	/* Something can be taken, which could not be before. Called from the loop, posted; not again until
 	 * workqueue_get has found nothing. */
@@ -33,7 +33,12 @@ struct workqueue_options {
 struct workqueue *workqueue_new(struct loop *loop, const struct workqueue_options *options);
 void workqueue_free(struct workqueue *queue); /* its items too; none may be with a worker */
 
-/* The key is to be worked on. A waiting key of low priority that is added with a high one becomes high. */
+/* From now on, in seconds: the delay after a key's first failure, doubled with each one, and its limit. qps: a bucket
+ * over the delays of all keys, with a burst of 1 at least; 0: none. Failures are what they were. */
+void workqueue_limit(struct workqueue *queue, double base, double max, double qps, unsigned burst);
+
+/* The key is to be worked on. A waiting key of low priority that is added with a high one becomes high. One that has
+ * failed waits on where the priority is low: what brings it is no news. */
 void workqueue_add(struct workqueue *queue, const char *key, size_t length, enum work_priority priority);
 /* The same after so many seconds; nothing when it was added to be taken now already. While it is worked on the time
  * runs, and the key waits like any other afterwards. */

@@ -36,6 +36,14 @@ function Program:kill()
 	self.handle = nil
 end
 
+--- Loads its scripts anew, as SIGHUP does.
+function Program:reload()
+	if not self.handle then
+		core.misuse "program:reload: it has been killed"
+	end
+	core.reload(self.cluster.handle, self.handle)
+end
+
 -- --- faults ---
 
 local Fault = {}

@@ -169,6 +169,10 @@ local program = {}
 ---Ends it at once, as a killed process ends. Harmless again.
 function program:kill() end
 
+---Loads its scripts anew, as SIGHUP does for `perilune run`; cluster:settle() waits until the new ones have taken the place, and
+---logs() tells how it went.
+function program:reload() end
+
 ---Which requests, and what happens to them. What is left out fits all.
 ---@class perilune.testing.order
 ---status (code, reason, message, retry_after), unauthorized, conflict, expire (410), cut (bytes), reset, silence,

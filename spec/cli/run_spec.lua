@@ -50,11 +50,30 @@ describe("perilune run", function()
 		end
 	end)
 
-	it("goes on after SIGHUP", function()
+	it("takes new code after SIGHUP, once its caches have synced", function()
 		local child = start()
 		child:wait_for("http://127.0.0.1:1", 10)
 		child:kill "HUP"
-		child:wait_for("SIGHUP ignored", 10)
+		child:wait_for("the reload waits until the caches have synced", 10)
+		child:kill "TERM"
+		assert.equal(0, (child:wait(10)))
+	end)
+
+	it("takes new code after SIGHUP, and keeps the old where it is broken", function()
+		local path = files.folder() .. "/script.lua"
+		local function write(text)
+			files.write(path, ('local k8s = require "perilune" k8s.on_synced(function() print "%s" end) %s'):format(text, text))
+		end
+		write "-- one"
+		local child = cli.start { "run", "--sandbox", "--listen", "off", path }
+		assert.equal("-- one", child:line(10))
+		write "oops("
+		child:kill "HUP"
+		child:wait_for("ERROR reload failed, the code before goes on script=script file=[^\n]*script.lua:1 ", 10)
+		write "-- two"
+		child:kill "HUP"
+		assert.equal("-- two", child:line(10))
+		child:wait_for("INFO  reloaded script=script generation=2\n", 10)
 		child:kill "TERM"
 		assert.equal(0, (child:wait(10)))
 	end)

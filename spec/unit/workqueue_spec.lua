@@ -391,6 +391,10 @@ function Model:make_added(key)
 end
 
 function Model:add(key, priority)
+	local state = self.keys[key]
+	if priority == LOW and state.due and state.failures > 0 then
+		return
+	end
 	self:raise(key, priority)
 	self:make_added(key)
 end

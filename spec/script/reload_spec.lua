@@ -1,0 +1,277 @@
+-- New generations of a script while it runs: what goes on, what begins anew, and what a broken file changes: nothing.
+local files = require "support.files"
+local testing = require "perilune.testing"
+
+local HEAD = [[local k8s = require "perilune" local maps = k8s.informer { apiVersion = "v1", kind = "ConfigMap" } ]]
+
+describe("a reload", function()
+	local cluster, program, folder
+
+	before_each(function()
+		cluster = testing.cluster { quiet = true }
+		folder = files.folder() .. "/app"
+		os.execute("mkdir " .. folder)
+	end)
+
+	local function write(text, name)
+		files.write(folder .. "/" .. (name or "init.lua"), HEAD .. text)
+	end
+
+	local function load(text)
+		write(text)
+		program = cluster:load(folder)
+		cluster:settle()
+	end
+
+	local function reload(text)
+		write(text)
+		program:reload()
+		cluster:settle()
+	end
+
+	local function map(name, data)
+		return { apiVersion = "v1", kind = "ConfigMap", data = data, metadata = { namespace = "default", name = name } }
+	end
+
+	local function told(what, field)
+		local values = {}
+		for _, line in ipairs(cluster:logs { msg = what }) do
+			values[#values + 1] = line[field or "name"]
+		end
+		return values
+	end
+
+	local function handler(generation)
+		return ([[maps:add_event_handler {
+			add = function(map, event) k8s.log.info("add", { name = map.metadata.name .. "%s" .. (event.initial and "i" or "") }) end,
+			delete = function(map) k8s.log.info("delete", { name = map.metadata.name .. "%s" }) end }]]):format(generation, generation)
+	end
+
+	local function watched()
+		return #cluster:requests { verb = "watch", resource = "configmaps" }
+	end
+
+	describe("of working code", function()
+		it("gives the new handlers what is there, and asks the server for nothing that it has", function()
+			assert(cluster:create(map "a"))
+			load(handler "1")
+			local asked = #cluster:requests {}
+			reload(handler "2")
+			assert.equal(asked, #cluster:requests {})
+			assert(cluster:create(map "b"))
+			assert(cluster:delete(map "a"))
+			cluster:settle()
+			assert.same({ "a1i", "a2i", "b2" }, told "add")
+			assert.same({ "a2" }, told "delete")
+			assert.same({ "2" }, told("reloaded", "generation"))
+		end)
+
+		it("waits for what is new, and lets what is no longer wanted go", function()
+			load(handler "1")
+			reload(handler "2" .. [[ k8s.informer { apiVersion = "v1", kind = "Secret" } ]])
+			assert.equal(1, watched())
+			assert.equal(1, #cluster:requests { verb = "watch", resource = "secrets" })
+			reload(handler "3")
+			assert.same({ "2", "3" }, told("reloaded", "generation"))
+			-- A third time it is asked for anew, as nobody kept it.
+			reload(handler "4" .. [[ k8s.informer { apiVersion = "v1", kind = "Secret" } ]])
+			assert.equal(2, #cluster:requests { verb = "watch", resource = "secrets" })
+			assert.equal(1, watched())
+		end)
+
+		it("tells the old handlers what waited for them before the new ones begin", function()
+			load [[maps:add_event_handler { add = function(map)
+				k8s.sleep(1)
+				k8s.log.info("add", { name = map.metadata.name .. "1" })
+			end }]]
+			for _, name in ipairs { "a", "b", "c" } do
+				assert(cluster:create(map(name)))
+			end
+			cluster:settle()
+			reload(handler "2")
+			assert.same({}, told "add")
+			cluster:advance(3)
+			assert.same({ "a1", "b1", "c1", "a2i", "b2i", "c2i" }, told "add")
+		end)
+
+		it("drops, and counts, what the old handlers don't take within 10 s", function()
+			load [[maps:add_event_handler { add = function(map)
+				k8s.sleep(12)
+				k8s.log.info("add", { name = map.metadata.name .. "1" })
+			end }]]
+			for _, name in ipairs { "a", "b", "c" } do
+				assert(cluster:create(map(name)))
+			end
+			cluster:settle()
+			reload(handler "2")
+			cluster:advance(9.9)
+			assert.same({}, told "add")
+			cluster:advance(5)
+			assert.same({ "a2i", "b2i", "c2i", "a1" }, told "add")
+			assert.equal("2 events were not told to the code before within 10 s and are dropped", cluster:logs({ level = "warn" })[1].msg)
+		end)
+
+		it("begins its timers, and ends the old ones", function()
+			load [[k8s.every(1, function() k8s.log.info "tick 1" end) k8s.on_shutdown(function() k8s.log.info "end 1" end)]]
+			cluster:advance(2.5)
+			reload [[k8s.every(1, function() k8s.log.info "tick 2" end) k8s.on_synced(function() k8s.log.info "synced 2" end)]]
+			cluster:advance(2.5)
+			assert.equal(2, #cluster:logs { msg = "tick 1" })
+			assert.equal(2, #cluster:logs { msg = "tick 2" })
+			assert.equal(1, #cluster:logs { msg = "end 1" })
+			assert.equal(1, #cluster:logs { msg = "synced 2" })
+		end)
+
+		it("hands k8s.state on, as it is in the moment of the change", function()
+			load [[k8s.state.list, k8s.state.count = k8s.array {}, 1
+				k8s.every(1, function() k8s.state.count = k8s.state.count + 1 k8s.sleep(0.5) k8s.state.late = true end)]]
+			cluster:advance(1.2)
+			reload [[local at_load = k8s.state.count
+				k8s.on_synced(function()
+					k8s.log.info("state", { name = at_load .. " " .. k8s.state.count .. " " .. k8s.json.encode(k8s.state.list) .. tostring(k8s.state.late) })
+				end)
+				k8s.every(2, function() k8s.log.info("state", { name = tostring(k8s.state.late) }) end)]]
+			cluster:advance(3)
+			assert.same({ "2 2 []nil", "nil" }, told "state")
+		end)
+
+		it("runs the new code of a module too", function()
+			files.write(folder .. "/words.lua", [[return "one"]])
+			load [[k8s.log.info("word", { name = require "words" }) k8s.on_synced(function() end)]]
+			files.write(folder .. "/words.lua", [[return "two"]])
+			program:reload()
+			cluster:settle()
+			assert.same({ "one", "two" }, told "word")
+		end)
+	end)
+
+	describe("of a controller", function()
+		local function controller(generation, options)
+			return ([[local running = {}
+			k8s.controller { name = "keys", watch = maps, workers = 2, %s reconcile = function(request, context)
+				k8s.log.info("begin", { name = request.name .. "%s", attempt = context.attempt })
+				if request.name:find "^slow" then k8s.sleep(5) end
+				if request.name:find "^bad" then error "bad" end
+				k8s.log.info("end", { name = request.name .. "%s" })
+			end }]]):format(options or "", generation, generation)
+		end
+
+		it("never has a key in two workers, and lets what runs end in the old code", function()
+			load(controller "1")
+			assert(cluster:create(map "slow"))
+			cluster:settle()
+			reload(controller "2")
+			assert.same({ "slow1" }, told "begin")
+			assert(cluster:create(map "quick"))
+			cluster:settle()
+			assert.same({ "slow1", "quick2" }, told "begin")
+			cluster:advance(5.1)
+			assert.same({ "quick2", "slow1" }, told "end")
+			-- The new code wants to see what is there, and that key waited until its worker was done.
+			assert.same({ "slow1", "quick2", "slow2" }, told "begin")
+		end)
+
+		it("cancels what has not ended after 30 s, and runs the key again in the new code", function()
+			load [[k8s.controller { name = "keys", watch = maps, timeout = 600, reconcile = function(request)
+				k8s.log.info("begin", { name = request.name .. "1" })
+				k8s.sleep(300)
+				k8s.log.info("end", { name = request.name .. "1" })
+			end }]]
+			assert(cluster:create(map "a"))
+			cluster:settle()
+			reload(controller "2")
+			cluster:advance(29)
+			assert.same({ "a1" }, told "begin")
+			cluster:advance(2)
+			assert.same({ "a1", "a2" }, told "begin")
+			assert.same({ "a2" }, told "end")
+			assert.equal("1 calls of the code before were still running after 30 s and are cancelled", cluster:logs({ level = "warn" })[1].msg)
+		end)
+
+		it("keeps the counts of failures, and the keys that wait", function()
+			load(controller("1", "rate_limit = { base = 10 },"))
+			assert(cluster:create(map "bad"))
+			cluster:advance(35) -- failed at 0, 10 and 30; the next try would be at 70
+			assert.same({ "1", "2", "3" }, told("begin", "attempt"))
+			reload(controller("2", "rate_limit = { base = 10 },"))
+			cluster:advance(34)
+			assert.equal(3, #told "begin")
+			cluster:advance(2)
+			assert.same({ "bad1", "bad1", "bad1", "bad2" }, told "begin")
+			assert.equal("4", told("begin", "attempt")[4])
+		end)
+
+		it("takes new options, and forgets a controller that is gone", function()
+			load(controller "1")
+			reload(((controller "2"):gsub('name = "keys"', 'name = "other"')))
+			assert(cluster:create(map "a"))
+			cluster:settle()
+			assert.same({ "a2" }, told "end")
+			reload(controller("3", "workers = 1,"))
+			assert.same({ "a2", "a3" }, told "end")
+		end)
+	end)
+
+	describe("of broken code", function()
+		local function goes_on(text, message, line)
+			assert(cluster:create(map "a"))
+			load(handler "1")
+			reload(text)
+			local errors = cluster:logs { level = "error" }
+			assert.equal(1, #errors)
+			assert.equal("reload failed, the code before goes on", errors[1].msg)
+			assert.matches("app/init.lua:" .. (line or 1) .. "$", errors[1].file)
+			assert.matches(message, errors[1].error, 1, true)
+			assert(cluster:create(map "b"))
+			cluster:settle()
+			assert.same({ "a1i", "b1" }, told "add")
+			reload(handler "2")
+			assert.same({ "a1i", "b1", "a2i", "b2i" }, told "add")
+			assert.equal(1, watched())
+		end
+
+		it("leaves the old code at work where it is malformed", function()
+			goes_on("local = 1", "expected near")
+		end)
+
+		it("leaves it at work where it fails at top level", function()
+			goes_on(handler "x" .. " error 'no luck'", "no luck", 3)
+		end)
+
+		it("leaves it at work where it names an option that there is not", function()
+			goes_on("k8s.informer { apiVersion = 'v1', kind = 'Pod', label_selektor = '' }", "did you mean 'label_selector'?")
+		end)
+
+		it("waits for a kind that is not there, until it is", function()
+			load(handler "1")
+			reload(handler "2" .. [[ k8s.informer { apiVersion = "example.com/v1", kind = "Moon" } ]])
+			cluster:advance(20)
+			assert(cluster:create(map "a"))
+			cluster:settle()
+			assert.same({ "a1" }, told "add")
+			assert(cluster:create { apiVersion = "apiextensions.k8s.io/v1", kind = "CustomResourceDefinition", metadata = { name = "moons.example.com" },
+				spec = { group = "example.com", scope = "Namespaced", names = { plural = "moons", kind = "Moon" }, versions = { {
+					name = "v1", served = true, storage = true, schema = { openAPIV3Schema = { type = "object" } } } } } })
+			cluster:advance(60)
+			assert.same({ "a1", "a2i" }, told "add")
+		end)
+	end)
+
+	it("of several scripts leaves each in its place, ends those that are gone and begins new ones", function()
+		write([[k8s.on_synced(function() k8s.log.info "one" end) k8s.on_shutdown(function() k8s.log.info "end of one" end)]], "one.lua")
+		write([[k8s.on_synced(function() k8s.log.info "two" end)]], "two.lua")
+		program = cluster:load(folder)
+		cluster:settle()
+		os.remove(folder .. "/one.lua")
+		write([[k8s.on_synced(function() k8s.log.info "three" end)]], "three.lua")
+		program:reload()
+		cluster:settle()
+		assert.equal(1, #cluster:logs { msg = "one" })
+		assert.equal(2, #cluster:logs { msg = "two" })
+		assert.equal(1, #cluster:logs { msg = "three" })
+		assert.equal(1, #cluster:logs { msg = "end of one" })
+		assert.equal(1, #cluster:logs { msg = "the script is gone, it ends", script = "one" })
+		assert.equal(1, #cluster:logs { msg = "a new script begins", script = "three" })
+		assert.equal(1, watched())
+	end)
+end)
