@@ -225,13 +225,14 @@ static void end(struct elector *elector)
 	loop_post(elector->cluster->loop, &elector->tell);
 }
 
-/* The owner's job is posted first, so that what it cancels never hears of the fence. This may be in the wake of the
- * loop. */
+/* The owner's job is posted first, so that what it cancels never hears of the fence, which itself comes before any
+ * request ends. This may be in the wake of the loop. */
 static void lose(struct elector *elector)
 {
 	elector->lost = true;
-	end(elector);
+	loop_post(elector->cluster->loop, &elector->tell);
 	request_fence(elector->cluster);
+	end(elector);
 }
 
 static void on_tell(void *data)
