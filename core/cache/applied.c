@@ -12,6 +12,7 @@ ALLOC_TYPE(entry_type, "applied content");
 struct entry {
 	struct list node; /* in the order of use, the latest last */
 	struct buf key, content, answer;
+	bool lacking; /* the answer had no value in places where the content has an empty one */
 	char *uid;
 };
 
@@ -98,7 +99,8 @@ void applied_put(struct applied *applied, struct json_slice key, struct json_sli
 	copy(&entry->content, content);
 	buf_init(&entry->answer, 0);
 	entry->uid = json_string_copy(json_get(json_get(answer, "metadata"), "uid"));
-	if (!entry->uid || compare_cut(answer, content, &entry->answer) || size_of(entry) > applied->most_bytes) {
+	if (!entry->uid || compare_cut(answer, content, &entry->answer, &entry->lacking) ||
+	    size_of(entry) > applied->most_bytes) {
 		free_entry(entry);
 		return;
 	}
@@ -124,10 +126,10 @@ bool applied_knows(struct applied *applied, struct json_slice key, struct json_s
 	return true;
 }
 
-bool applied_agrees(const struct applied *applied, struct json_slice key, const struct object *object)
+bool applied_agrees(const struct applied *applied, struct json_slice key, const struct object *object, bool whole)
 {
 	const struct entry *entry = keymap_get(&applied->by_key, key.data, key.length);
-	if (!entry || strcmp(entry->uid, object_uid(object)) != 0)
+	if (!entry || (entry->lacking && !whole) || strcmp(entry->uid, object_uid(object)) != 0)
 		return false;
 	struct buf scratch;
 	buf_init(&scratch, 0);

@@ -3,7 +3,8 @@
  *
  * For each object and field manager: the content as it was sent, and what the server made of it, which is its answer
  * cut to the shape of the content; so defaults and normalised quantities don't matter. What another writer changed is
- * seen by comparing that with a cached object. Memory is bounded: what was used longest ago is forgotten, which costs a
+ * seen by comparing that with a cached object. Content that the answer does not show, such as a Secret's stringData, is
+ * not remembered. Memory is bounded: what was used longest ago is forgotten, which costs a
  * request and nothing else. */
 #ifndef PERILUNE_CACHE_APPLIED_H
 #define PERILUNE_CACHE_APPLIED_H
@@ -22,7 +23,8 @@ void applied_put(struct applied *applied, struct json_slice key, struct json_sli
 void applied_forget(struct applied *applied, struct json_slice key);
 /* The same content was put for key. */
 bool applied_knows(struct applied *applied, struct json_slice key, struct json_slice content);
-/* What was put for key is what object holds: its uid is the same, it is not being deleted, and all values are there. */
-bool applied_agrees(const struct applied *applied, struct json_slice key, const struct object *object);
+/* What was put for key is what object holds: its uid is the same, it is not being deleted, all values are there, and
+ * where the answer had none there is none, which only a whole object, not a projection, can tell. */
+bool applied_agrees(const struct applied *applied, struct json_slice key, const struct object *object, bool whole);
 
 #endif

@@ -126,14 +126,15 @@ static bool is_of(const struct informer *informer, const struct resource *resour
 }
 
 void pool_each_object(struct pool *pool, const struct resource *resource, const char *namespace, const char *name,
-		      bool (*on_object)(void *data, struct object *object), void *data)
+		      bool (*on_object)(void *data, const struct informer *informer, const struct object *object),
+		      void *data)
 {
 	LIST_EACH (&pool->members, node) {
 		struct informer *informer = LIST_ENTRY(node, struct member, node)->informer;
 		if (!informer_leads(informer) || !is_of(informer, resource) || !informer_is_faithful(informer))
 			continue;
-		struct object *object = store_get(informer_store(informer), namespace, name);
-		if (object && !on_object(data, object))
+		const struct object *object = store_get(informer_store(informer), namespace, name);
+		if (object && !on_object(data, informer, object))
 			return;
 	}
 }

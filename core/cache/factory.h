@@ -15,7 +15,8 @@ void pool_each(struct pool *pool, void (*on_informer)(void *data, struct informe
 /* Visits that object in each informer that holds it as the server tells it, or a part of that, until on_object returns
  * false. namespace is "" for cluster-scoped kinds. Borrowed until the store changes. */
 void pool_each_object(struct pool *pool, const struct resource *resource, const char *namespace, const char *name,
-		      bool (*on_object)(void *data, struct object *object), void *data);
+		      bool (*on_object)(void *data, const struct informer *informer, const struct object *object),
+		      void *data);
 
 /* A write that the server has answered with success, and that was no dry run: from here on the caches of its resource
  * show it. */

@@ -1,5 +1,7 @@
 #include "cache/informer.h"
 
+#include <string.h>
+
 #include "base/alloc.h"
 #include "cache/informer_private.h"
 
@@ -182,6 +184,17 @@ bool informer_is_faithful(const struct informer *informer)
 		return false;
 	for (size_t i = 0; i < feed->scope_count; i++)
 		if (feed->scopes[i].stale)
+			return false;
+	return true;
+}
+
+bool informer_is_whole(const struct informer *informer)
+{
+	const struct projection *projection = &informer->feed->projection;
+	if (projection->metadata_only || projection->keep)
+		return false;
+	for (size_t i = 0; i < projection->drop_count; i++)
+		if (strcmp(json_path_text(projection->drop[i]), informer_usual_drop[0]) != 0)
 			return false;
 	return true;
 }

@@ -116,6 +116,15 @@ bool compare_same(struct json_slice a, struct json_slice b)
 	return same(a, b, 0);
 }
 
+static bool holds(struct json_slice whole, struct json_slice part, int depth);
+
+static bool holds_member(struct json_iter *iter, struct json_slice whole, const struct json_iter *wanted, int depth)
+{
+	if (!find_next(iter, whole, wanted->key))
+		return json_type(wanted->value) == JSON_NULL;
+	return holds(iter->value, wanted->value, depth);
+}
+
 static bool holds(struct json_slice whole, struct json_slice part, int depth)
 {
 	if (json_type(part) != JSON_OBJECT || json_type(whole) != JSON_OBJECT)
@@ -124,7 +133,7 @@ static bool holds(struct json_slice whole, struct json_slice part, int depth)
 		return false;
 	struct json_iter wanted = json_iterate(part), iter = json_iterate(whole);
 	while (json_next(&wanted))
-		if (!find_next(&iter, whole, wanted.key) || !holds(iter.value, wanted.value, depth + 1))
+		if (!holds_member(&iter, whole, &wanted, depth + 1))
 			return false;
 	return true;
 }
@@ -134,32 +143,84 @@ bool compare_holds(struct json_slice whole, struct json_slice part)
 	return holds(whole, part, 0);
 }
 
-static int cut(struct json_slice whole, struct json_slice shape, struct buf *out, int depth);
+/* One cut under way. */
+struct cut {
+	struct buf *out;
+	bool *lacking;
+};
 
-static int cut_members(struct json_slice whole, struct json_slice shape, struct buf *out, int depth)
+static int cut_value(const struct cut *cut, struct json_slice whole, struct json_slice shape, int depth);
+
+static bool is_empty(struct json_slice value, int depth)
 {
-	struct json_iter iter = json_iterate(whole), wanted = json_iterate(shape);
-	int failed = buf_append_char(out, '{');
-	for (bool first = true; !failed && json_next(&iter);) {
-		if (!find_next(&wanted, shape, iter.key))
-			continue;
-		failed = (!first && buf_append_char(out, ',')) || buf_append(out, iter.key.data, iter.key.length) ||
-			 buf_append_char(out, ':') || cut(iter.value, wanted.value, out, depth);
-		first = false;
+	struct json_iter iter = json_iterate(value);
+	switch (json_type(value)) {
+	case JSON_NULL:
+		return true;
+	case JSON_BOOL:
+		return !json_bool(value, true);
+	case JSON_NUMBER:
+		return number_of(value) == 0;
+	case JSON_STRING:
+		return value.length == 2;
+	case JSON_ARRAY:
+		return !json_next(&iter);
+	default:
+		while (json_next(&iter))
+			if (depth > COMPARE_DEPTH || !is_empty(iter.value, depth + 1))
+				return false;
+		return true;
 	}
-	return failed ? -1 : buf_append_char(out, '}');
 }
 
-static int cut(struct json_slice whole, struct json_slice shape, struct buf *out, int depth)
+static int append_key(struct buf *out, struct json_slice key)
+{
+	bool first = out->data[out->length - 1] == '{';
+	if (!first && buf_append_char(out, ','))
+		return -1;
+	return buf_append(out, key.data, key.length) || buf_append_char(out, ':') ? -1 : 0;
+}
+
+/* In the order of whole, so that a comparison with a newer one takes one pass. */
+static int cut_present(const struct cut *cut, struct json_slice whole, struct json_slice shape, int depth)
+{
+	struct json_iter iter = json_iterate(whole), wanted = json_iterate(shape);
+	while (json_next(&iter))
+		if (find_next(&wanted, shape, iter.key) &&
+		    (append_key(cut->out, iter.key) || cut_value(cut, iter.value, wanted.value, depth)))
+			return -1;
+	return 0;
+}
+
+static int cut_lacking(const struct cut *cut, struct json_slice whole, struct json_slice shape, int depth)
+{
+	struct json_iter iter = json_iterate(whole), wanted = json_iterate(shape);
+	while (json_next(&wanted)) {
+		if (find_next(&iter, whole, wanted.key))
+			continue;
+		if (!is_empty(wanted.value, depth) || append_key(cut->out, wanted.key) ||
+		    buf_append_text(cut->out, "null"))
+			return -1;
+		*cut->lacking = true;
+	}
+	return 0;
+}
+
+static int cut_value(const struct cut *cut, struct json_slice whole, struct json_slice shape, int depth)
 {
 	if (depth > COMPARE_DEPTH)
 		return -1;
-	if (json_type(whole) == JSON_OBJECT && json_type(shape) == JSON_OBJECT)
-		return cut_members(whole, shape, out, depth + 1);
-	return buf_append(out, whole.data, whole.length);
+	if (json_type(whole) != JSON_OBJECT || json_type(shape) != JSON_OBJECT)
+		return buf_append(cut->out, whole.data, whole.length);
+	return buf_append_char(cut->out, '{') || cut_present(cut, whole, shape, depth + 1) ||
+		       cut_lacking(cut, whole, shape, depth + 1) || buf_append_char(cut->out, '}')
+		   ? -1
+		   : 0;
 }
 
-int compare_cut(struct json_slice whole, struct json_slice shape, struct buf *out)
+int compare_cut(struct json_slice whole, struct json_slice shape, struct buf *out, bool *lacking)
 {
-	return cut(whole, shape, out, 0);
+	bool unused;
+	struct cut cut = {out, lacking ? lacking : &unused};
+	return cut_value(&cut, whole, shape, 0);
 }

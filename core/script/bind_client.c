@@ -289,10 +289,10 @@ struct sought {
 	const struct object *found;
 };
 
-static bool on_cached(void *data, struct object *object)
+static bool on_cached(void *data, const struct informer *informer, const struct object *object)
 {
 	struct sought *sought = data;
-	if (applied_agrees(sought->applied, sought->key, object))
+	if (applied_agrees(sought->applied, sought->key, object, informer_is_whole(informer)))
 		sought->found = object;
 	return !sought->found;
 }

@@ -401,7 +401,8 @@ function k8s.apply(object, options) end
 
 ---As k8s.apply, and left out when it would change nothing: this process applied the same content before, and a synced cache has
 ---the object as the server answered then, in every field of the content (an array counts as one). So a drift is repaired, at the
----cost of no request where there is none. Waits. Where it is left out, the result is the object as that cache holds it.
+---cost of no request where there is none; content that no answer shows, such as a Secret's stringData, is applied each time. Waits.
+---Where it is left out, the result is the object as that cache holds it.
 ---@param object perilune.object
 ---@param options? perilune.apply_options
 ---@return perilune.object object, perilune.err? err

@@ -8,7 +8,7 @@ c.cdef [[
 	void applied_put(struct applied *applied, struct json_slice key, struct json_slice content, struct json_slice answer);
 	void applied_forget(struct applied *applied, struct json_slice key);
 	bool applied_knows(struct applied *applied, struct json_slice key, struct json_slice content);
-	bool applied_agrees(const struct applied *applied, struct json_slice key, const struct object *object);
+	bool applied_agrees(const struct applied *applied, struct json_slice key, const struct object *object, bool whole);
 ]]
 local ffi = c.ffi
 
@@ -40,13 +40,13 @@ describe("applied content", function()
 		return c.applied_knows(applied, c.slice(key), c.slice(content))
 	end
 
-	local function agrees(key, text)
-		return c.applied_agrees(applied, c.slice(key), (assert(c.object_of(text))))
+	local function agrees(key, text, projected)
+		return c.applied_agrees(applied, c.slice(key), (assert(c.object_of(text))), not projected)
 	end
 
 	it("is known by its meaning, until it is forgotten or another takes its place", function()
 		open(1e6)
-		put("k", '{"a":1,"b":2}', object("u", '"a":1'))
+		put("k", '{"a":1,"b":2}', object("u", '"a":1,"b":2'))
 		assert.is_true(knows("k", '{"b":2,"a":1.0}'))
 		assert.is_false(knows("k", '{"a":1}'))
 		assert.is_false(knows("l", '{"a":1,"b":2}'))
@@ -68,6 +68,22 @@ describe("applied content", function()
 		assert.is_false(agrees("k", object("u", '"spec":{"cpu":"1"}')))
 		assert.is_false(agrees("k", '{"metadata":{"name":"a","uid":"u","deletionTimestamp":"2030-01-02T03:04:05Z"},"spec":{"list":["x","y"],"cpu":"1"}}'))
 		assert.is_false(agrees("l", object("u", '"spec":{}')))
+	end)
+
+	it("that is empty, and left out of the answer, agrees with an object that has none either", function()
+		open(1e6)
+		put("k", '{"spec":{"paused":false,"a":1}}', object("u", '"spec":{"a":1}'))
+		assert.is_true(agrees("k", object("u", '"spec":{"a":1}')))
+		assert.is_false(agrees("k", object("u", '"spec":{"a":1,"paused":true}')))
+		assert.is_false(agrees("k", object("u", '"spec":{"a":1}'), true))
+		put("k", '{"spec":{"a":1}}', object("u", '"spec":{"a":1}'))
+		assert.is_true(agrees("k", object("u", '"spec":{"a":1}'), true))
+	end)
+
+	it("that the answer does not show is not kept", function()
+		open(1e6)
+		put("k", '{"stringData":{"a":"b"}}', object("u", '"data":{"a":"Yg=="}'))
+		assert.is_false(knows("k", '{"stringData":{"a":"b"}}'))
 	end)
 
 	it("of an answer that is no object is not kept", function()

@@ -5,7 +5,7 @@ local seed = require "support.seed"
 c.cdef [[
 	bool compare_same(struct json_slice a, struct json_slice b);
 	bool compare_holds(struct json_slice whole, struct json_slice part);
-	int compare_cut(struct json_slice whole, struct json_slice shape, struct buf *out);
+	int compare_cut(struct json_slice whole, struct json_slice shape, struct buf *out, bool *lacking);
 ]]
 local ffi = c.ffi
 
@@ -19,8 +19,9 @@ end
 
 local function cut(whole, shape)
 	local out = c.buf()
-	local result = ffi.C.compare_cut(c.slice(whole), c.slice(shape), out)
-	return result == 0 and c.text(out) or nil
+	local lacking = ffi.new "bool[1]"
+	local result = ffi.C.compare_cut(c.slice(whole), c.slice(shape), out, lacking)
+	return result == 0 and c.text(out) or nil, lacking[0]
 end
 
 -- Random values as trees: an object is { o = { { key, value }, … } }, an array { a = { … } }, a scalar the texts that say it.
@@ -138,8 +139,20 @@ describe("the part of a value", function()
 		assert.is_false(holds(whole, '{"a":{"g":1}}'))
 		assert.is_false(holds(whole, '{"a":{"c":[{"d":1}]}}'))
 		assert.is_false(holds(whole, '{"f":{}}'))
-		assert.equal('{"a":{"c":[{"d":1,"e":2}]},"f":"x"}', cut(whole, '{"f":7,"a":{"c":[],"z":1},"y":{}}'))
-		assert.equal('{"a":{}}', cut(whole, '{"a":{}}'))
+		assert.same({ '{"a":{"c":[{"d":1,"e":2}]},"f":"x"}', false }, { cut(whole, '{"f":7,"a":{"c":[]}}') })
+		assert.same({ '{"a":{}}', false }, { cut(whole, '{"a":{}}') })
 		assert.equal("7", cut("7", "{}"))
+	end)
+
+	it("knows what is empty, and so may be left out", function()
+		for _, empty in ipairs { "null", "false", "0", "0.0", '""', "[]", "{}", '{"a":{"b":false,"c":0}}' } do
+			assert.same({ '{"a":1,"x":null}', true }, { cut('{"a":1,"b":2}', ('{"x":%s,"a":2}'):format(empty)) })
+		end
+		for _, value in ipairs { "true", "1", '"a"', "[0]", '{"a":{"b":false,"c":1}}' } do
+			assert.is_nil(cut('{"a":1}', ('{"x":%s,"a":2}'):format(value)), value)
+		end
+		assert.is_true(holds('{"a":1}', '{"a":1,"x":null}'))
+		assert.is_true(holds('{"a":1,"x":null}', '{"a":1,"x":null}'))
+		assert.is_false(holds('{"a":1,"x":false}', '{"a":1,"x":null}'))
 	end)
 end)

@@ -128,6 +128,30 @@ describe("the API client", function()
 		assert.same({ x = "1", y = "1" }, get(map_path "a").data)
 	end)
 
+	it("ensures: repairs a field that an answer leaves out, and content that no answer shows", function()
+		local answer = ask [[
+			local deployments = sync { apiVersion = "apps/v1", kind = "Deployment" }
+			local function ensure()
+				local object = deployment "d"
+				object.spec.paused = false
+				return left_out(k8s.ensure(object, { force = true }))
+			end
+			local answer = { ensure(), ensure() }
+			assert(k8s.patch(deployment "d", { spec = { paused = true } }))
+			repeat k8s.sleep(0.01) until deployments:get(ns, "d").spec.paused
+			answer[3], answer[4] = ensure(), ensure()
+			local secrets = sync { apiVersion = "v1", kind = "Secret" }
+			local function secret(text)
+				return { apiVersion = "v1", kind = "Secret", metadata = { namespace = ns, name = "s" }, stringData = { a = text } }
+			end
+			answer[5], answer[6] = left_out(k8s.ensure(secret "b", { force = true })), left_out(k8s.ensure(secret "b", { force = true }))
+			assert(k8s.patch(secret "c", { stringData = { a = "c" } }))
+			assert(k8s.ensure(secret "b", { force = true }))
+			return { answer, assert(k8s.get(secret "b")).data.a, assert(k8s.get(deployment "d")).spec.paused or false }
+		]]
+		assert.same({ { false, true, false, true, false, false }, "Yg==", false }, answer)
+	end)
+
 	it("modifies while others do the same, and loses nothing", function()
 		ask [[
 			assert(k8s.create(map("counter", { n = "0" })))
