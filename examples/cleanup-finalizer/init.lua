@@ -13,6 +13,11 @@ assert(service:match "^https?://[^/]+$", "service must be a URL without a path, 
 
 local records = k8s.informer { apiVersion = "example.com/v1", kind = "Record" }
 
+k8s.needs {
+	{ apiGroups = "example.com", resources = "records", verbs = "patch" }, -- the finalizer
+	{ apiGroups = "example.com", resources = "records/status", verbs = "update" },
+}
+
 -- The status that the service answers with; nil and an err when it can't be reached.
 local function call(method, record, body)
 	local answer, err = k8s.http.request {

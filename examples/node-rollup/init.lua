@@ -16,6 +16,8 @@ local pods = k8s.informer {
 	index = { node = "spec.nodeName" },
 }
 
+k8s.needs { { apiGroups = "", resources = "nodes/status", verbs = "patch" } }
+
 local function count(node)
 	local ready, all = 0, 0
 	for _, pod in ipairs(pods:list { index = { node = node.metadata.name } }) do

@@ -16,6 +16,12 @@ local deployments = k8s.informer { apiVersion = "apps/v1", kind = "Deployment", 
 local services = k8s.informer { apiVersion = "v1", kind = "Service", label_selector = made_here }
 local configmaps = k8s.informer { apiVersion = "v1", kind = "ConfigMap", label_selector = made_here }
 
+k8s.needs {
+	{ apiGroups = "", resources = { "services", "configmaps" }, verbs = { "create", "patch" } },
+	{ apiGroups = "apps", resources = "deployments", verbs = { "create", "patch" } },
+	{ apiGroups = "example.com", resources = { "websites/status", "websites/finalizers" }, verbs = "update" },
+}
+
 local function pod_labels(site)
 	return { ["app.kubernetes.io/name"] = site.metadata.name }
 end
@@ -71,22 +77,30 @@ local function deployment_of(site)
 	})
 end
 
--- The Website's status as the Deployment's status has it. A Deployment whose controller has not seen the latest spec yet speaks of an
--- older one, and is not ready whatever it says.
-local function report(site, deployment)
-	local found, wanted = deployment.status or {}, site.spec.replicas
+-- What is to be said of a Deployment: whether it is ready, a reason and a message. One whose controller has not seen the latest spec yet
+-- speaks of an older one, and is not ready whatever it says; one that can't go on says so in a condition.
+local function judge(deployment, wanted)
+	local found, stuck = deployment.status or {}, k8s.conditions.get(deployment, "Progressing")
 	local updated, ready = found.updatedReplicas or 0, found.readyReplicas or 0
-	local done = found.observedGeneration == deployment.metadata.generation and updated == wanted and ready == wanted
-	local changed = k8s.conditions.set(site, {
-		type = "Ready",
-		status = done and "True" or "False",
-		reason = done and "RolledOut" or "RollingOut",
-		message = ("%d of %d replicas are up to date, %d ready"):format(updated, wanted, ready),
-	})
+	local message = ("%d of %d replicas are up to date, %d ready"):format(updated, wanted, ready)
+	if found.observedGeneration ~= deployment.metadata.generation then
+		return "False", "RollingOut", message
+	elseif stuck and stuck.status == "False" then
+		return "False", stuck.reason, stuck.message
+	elseif updated == wanted and ready == wanted then
+		return "True", "RolledOut", message
+	end
+	return "False", "RollingOut", message
+end
+
+-- Writes the Website's status where it is not what the Deployment's says.
+local function report(site, deployment)
+	local status, reason, message = judge(deployment, site.spec.replicas)
+	local changed = k8s.conditions.set(site, { type = "Ready", status = status, reason = reason, message = message })
 	local fields = {
 		observedGeneration = site.metadata.generation,
-		replicas = found.replicas or 0,
-		readyReplicas = ready,
+		replicas = k8s.path(deployment, "status.replicas", 0),
+		readyReplicas = k8s.path(deployment, "status.readyReplicas", 0),
 		selector = "app.kubernetes.io/name=" .. site.metadata.name,
 	}
 	for name, value in pairs(fields) do

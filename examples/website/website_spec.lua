@@ -186,6 +186,16 @@ describe("examples/website in the sandbox", function()
 		assert.is_true(ready())
 	end)
 
+	it("says why a Deployment can't go on", function()
+		local deployment = get "Deployment"
+		local status = status_of(deployment, 0)
+		status.status.conditions = { { type = "Progressing", status = "False", reason = "ProgressDeadlineExceeded", message = "no image" } }
+		assert(sandbox.status.patch(deployment, status))
+		sandbox:settle()
+		local told = k8s.conditions.get(get "Website", "Ready")
+		assert.same({ "False", "ProgressDeadlineExceeded", "no image" }, { told.status, told.reason, told.message })
+	end)
+
 	it("makes nothing again while its objects go before it", function()
 		assert(sandbox:delete(get "Website", { propagation = "Foreground" }))
 		sandbox:advance(60)
