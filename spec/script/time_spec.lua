@@ -10,7 +10,7 @@ describe("k8s.time", function()
 		assert.near(1577836800.123456, k8s.time "2020-01-01T00:00:00.123456Z", 1e-6)
 	end)
 
-	it("agrees with the date program on each day of 150 years", function()
+	it("agrees with os.date on each day of 150 years", function()
 		for day = -365 * 30, 365 * 120 do
 			local text = os.date("!%Y-%m-%dT%H:%M:%SZ", day * 86400 + 4711)
 			assert.equal(day * 86400 + 4711, k8s.time(text), text)
