@@ -1,9 +1,11 @@
 #include "cache/store.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/list.h"
 #include "cache/index.h"
 
@@ -235,13 +237,22 @@ static struct index *find_index(const struct store *store, const char *name)
 	return NULL;
 }
 
+static bool note_unfiled(void *data, struct object *object)
+{
+	struct index *index = data;
+	index->unfiled[index->unfiled_count++] = object_ref(object);
+	return true;
+}
+
+/* One that holds nothing yet. */
 static void insert_index(struct store *store, struct index *index)
 {
 	list_add_tail(&store->indexes, &index->node);
-	LIST_EACH (&store->order, node) {
-		struct entry *entry = LIST_ENTRY(node, struct entry, in_order);
-		index_update(index, entry, entry->object, &entry->postings);
-	}
+	if (!store->entries.count)
+		return;
+	index->next = index->unfiled_count = 0;
+	index->unfiled = alloc_zero(store->entries.count * sizeof(*index->unfiled));
+	store_each(store, NULL, note_unfiled, index);
 }
 
 int store_add_index(struct store *store, const char *name, struct store_index_fn fn)
@@ -250,6 +261,37 @@ int store_add_index(struct store *store, const char *name, struct store_index_fn
 		return -1;
 	insert_index(store, index_new(name, fn));
 	return 0;
+}
+
+/* The entry may hold another object by now, or be gone; one that is filed already is filed again, to the same end. */
+static void file_one(const struct store *store, struct index *index)
+{
+	struct object *object = index->unfiled[index->next++];
+	size_t length;
+	const char *key = object_key(object, &length);
+	struct entry *entry = find(store, key, length);
+	if (entry)
+		index_update(index, entry, entry->object, &entry->postings);
+	object_unref(object);
+}
+
+static bool file_until(const struct store *store, struct index *index, double until)
+{
+	while (index->unfiled && index->next < index->unfiled_count) {
+		file_one(store, index);
+		if (clock_now() >= until)
+			break;
+	}
+	if (index->unfiled && index->next < index->unfiled_count)
+		return false;
+	index_forget_unfiled(index);
+	return true;
+}
+
+bool store_file_index(struct store *store, const char *name, double until)
+{
+	struct index *index = find_index(store, name);
+	return !index || file_until(store, index, until);
 }
 
 void store_move_indexes(struct store *from, struct store *to)
@@ -327,10 +369,12 @@ void store_each_missed(const struct store *store, const char *namespace, store_v
 	each_of(store, namespace, true, on_object, data);
 }
 
-void store_each_index(const struct store *store, const char *index_name, const char *value, size_t length,
+void store_each_index(struct store *store, const char *index_name, const char *value, size_t length,
 		      store_visit_fn on_object, void *data)
 {
-	const struct index *index = find_index(store, index_name);
+	struct index *index = find_index(store, index_name);
+	if (index)
+		file_until(store, index, INFINITY);
 	const struct index_value *found = index ? index_find(index, value, length) : NULL;
 	if (!found)
 		return;

@@ -41,8 +41,11 @@ struct store_index_fn {
 /* An index over a path (taken): a string, number or bool at it is the value, unescaped; each of several with [*]. */
 struct store_index_fn store_path_index(struct json_path *path);
 
-/* Builds the index over what is there. -1 when the name is taken: then fn is not. */
+/* What comes is filed from now on; what is there with store_file_index, or when the index is first asked. -1 when the
+ * name is taken: then fn is not. */
 int store_add_index(struct store *store, const char *name, struct store_index_fn fn);
+/* Files what was there when the index came, until that time on clock_now's scale. True when all of it is. */
+bool store_file_index(struct store *store, const char *name, double until);
 void store_remove_index(struct store *store, const char *name);
 void store_remove_owned(struct store *store, const void *owner); /* all indexes of that owner */
 /* From a store that holds no object; an index whose name is taken there is freed. */
@@ -53,7 +56,7 @@ bool store_has_index(const struct store *store, const char *name);
 typedef bool (*store_visit_fn)(void *data, struct object *object);
 void store_each(const struct store *store, const char *namespace, store_visit_fn on_object, void *data);
 void store_each_missed(const struct store *store, const char *namespace, store_visit_fn on_object, void *data);
-void store_each_index(const struct store *store, const char *index, const char *value, size_t length,
+void store_each_index(struct store *store, const char *index, const char *value, size_t length,
 		      store_visit_fn on_object, void *data);
 
 void store_check(const struct store *store); /* asserts the invariants, in debug builds */

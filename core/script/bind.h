@@ -33,10 +33,11 @@ void bind_recorder_open(lua_State *L);
 void bind_state_open(lua_State *L);
 /* What one script's k8s.state holds becomes part of another's. -1 with err when it is no plain data. */
 int bind_state_copy(struct script *from, struct script *to, struct err *err);
-void bind_informer_end_all(struct script *script); /* ends what waits for that; before its state is freed */
-void bind_index_end_all(struct script *script);    /* takes its indexes out of the caches; before its state is freed */
-void bind_testing_open(lua_State *L);              /* not of that module: of specs' states, as perilune.testing.core */
-void bind_service_open(lua_State *L);              /* of that one, whose table is on top of the stack */
+void bind_informer_end_all(struct script *script);      /* ends what waits for that; before its state is freed */
+bool bind_index_all_filed(const struct script *script); /* its indexes hold all that was there before them */
+void bind_index_end_all(struct script *script); /* takes its indexes out of the caches; before its state is freed */
+void bind_testing_open(lua_State *L);           /* not of that module: of specs' states, as perilune.testing.core */
+void bind_service_open(lua_State *L);           /* of that one, whose table is on top of the stack */
 
 void bind_client_push_core(lua_State *L); /* the table of what the API client is built on */
 /* Adds the API client to the table at k8s, built on the table at base. Positive indexes. */

@@ -176,8 +176,11 @@ static bool read_index(lua_State *L, const struct handle *handle, struct index_q
 static void find_indexed(lua_State *L, const struct handle *handle, const struct index_query *index,
 			 struct query *query)
 {
+	struct state *state = state_of(L);
+	state->inside = L; /* functions may have to file what was there when the index came */
 	store_each_index(informer_store(handle->informer), bind_index_name(L, handle, index->name), index->value,
 			 index->length, on_object, query);
+	state->inside = NULL;
 }
 
 int bind_cache_list(lua_State *L)

@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "script/bind_informer.h"
 #include "script/hook.h"
+#include "script/host_private.h"
 
 ALLOC_TYPE(index_type, "script index");
 
@@ -18,6 +20,8 @@ struct script_index {
 	char *source;               /* the path, or which function it is */
 	struct hook *hook;          /* NULL over a path */
 	struct store_index_fn path; /* where there is no hook */
+	bool filing;                /* not all of what was there is in it yet */
+	struct loop_job job;        /* files some more */
 };
 
 static struct script_index *find(const struct script *script, const struct informer *informer, const char *name)
@@ -115,6 +119,7 @@ static void free_index(void *data)
 {
 	struct script_index *index = data;
 	list_remove(&index->node);
+	loop_job_cancel(&index->job);
 	index->script->registered--;
 	hook_free(index->hook);
 	if (index->path.free)
@@ -132,16 +137,36 @@ void bind_index_end_all(struct script *script)
 	}
 }
 
-/* Builds it over what is there. Functions are then called inside the present entry. */
-static void add_to_store(lua_State *L, struct script_index *index)
+/* How long one index may keep the loop before others have their turn, in seconds. */
+#define TURN 0.005
+
+static void on_turn(void *data)
 {
-	struct state *state = state_of(L);
-	struct store_index_fn fn = {.values = values, .free = free_index, .data = index, .owner = index->informer};
+	struct script_index *index = data;
 	char *name = alloc_string(full_name(index->script, index->informer, index->name));
-	state->inside = L;
-	store_add_index(informer_store(index->informer), name, fn);
-	state->inside = NULL;
+	index->filing = !store_file_index(informer_store(index->informer), name, clock_now() + TURN);
 	alloc_free(name);
+	if (index->filing)
+		loop_post(index->script->loop, &index->job);
+	else
+		host_settled(index->script->host);
+}
+
+bool bind_index_all_filed(const struct script *script)
+{
+	LIST_EACH (&script->indexes, node)
+		if (LIST_ENTRY(node, struct script_index, node)->filing)
+			return false;
+	return true;
+}
+
+static void add_to_store(struct script_index *index)
+{
+	struct store_index_fn fn = {.values = values, .free = free_index, .data = index, .owner = index->informer};
+	index->filing = true;
+	loop_job_init(&index->job, on_turn, index);
+	loop_post(index->script->loop, &index->job);
+	store_add_index(informer_store(index->informer), full_name(index->script, index->informer, index->name), fn);
 }
 
 /* The value at the top of the stack: a path or a function. */
@@ -163,7 +188,7 @@ static void make_index(lua_State *L, const struct handle *handle, const char *na
 		index->path = store_path_index(path);
 	script->registered++;
 	list_add_tail(&script->indexes, &index->node);
-	add_to_store(L, index);
+	add_to_store(index);
 }
 
 /* The value at the top of the stack. */

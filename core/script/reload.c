@@ -36,8 +36,8 @@ struct change {
 	struct script *old;  /* in the host's list; NULL: it is new there */
 	struct script *next; /* NULL: it is gone from there */
 	struct barrier *barrier;
-	bool late;   /* the barrier has given up */
-	bool closed; /* old takes in nothing new */
+	bool synced, late; /* the barrier has opened, or given up */
+	bool closed;       /* old takes in nothing new */
 	struct loop_timer drain;
 	struct loop_job job;
 };
@@ -226,8 +226,6 @@ static void on_change_job(void *data)
 	struct reload *reload = change->reload;
 	if (change->late)
 		give_up(change);
-	else
-		close_old(change);
 	reload_settled(reload);
 }
 
@@ -235,6 +233,7 @@ static void on_barrier(void *data, enum barrier_outcome outcome)
 {
 	struct change *change = data;
 	change->late = outcome == BARRIER_LATE;
+	change->synced = !change->late;
 	loop_post(change->reload->loop, &change->job);
 }
 
@@ -350,13 +349,18 @@ static void begin(struct reload *reload)
 
 /* --- its course --- */
 
+static void look_at_change(struct change *change)
+{
+	if (change->synced && !change->closed && bind_index_all_filed(change->next))
+		close_old(change);
+	if (change->closed && (!change->old || script_is_drained(change->old)))
+		swap(change);
+}
+
 static void look_at_changes(struct reload *reload)
 {
-	LIST_EACH (&reload->changes, node) {
-		struct change *change = LIST_ENTRY(node, struct change, node);
-		if (change->closed && (!change->old || script_is_drained(change->old)))
-			swap(change);
-	}
+	LIST_EACH (&reload->changes, node)
+		look_at_change(LIST_ENTRY(node, struct change, node));
 }
 
 static void look_at_endings(struct reload *reload)
