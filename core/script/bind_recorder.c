@@ -7,7 +7,11 @@
 
 #include "base/clock.h"
 #include "base/utf8.h"
+#include "cache/factory.h"
+#include "cache/object.h"
+#include "kube/discovery.h"
 #include "script/bind.h"
+#include "script/host_private.h"
 #include "script/library.h"
 #include "script/task.h"
 
@@ -94,7 +98,33 @@ static int l_text(lua_State *L)
 	return 1;
 }
 
-static const luaL_Reg core[] = {{"source", l_source}, {"stamp", l_stamp}, {"text", l_text}, {NULL, NULL}};
+static bool on_object(void *data, struct object *object)
+{
+	*(const struct object **)data = object;
+	return false;
+}
+
+/* cached(apiVersion, kind, namespace, name) -> uid, resourceVersion of that object in any of the caches; else nothing.
+ */
+static int l_cached(lua_State *L)
+{
+	struct host *host = state_of(L)->host;
+	struct cluster *cluster = host_cluster(host);
+	const char *api_version = luaL_checkstring(L, 1), *kind = luaL_checkstring(L, 2);
+	const struct resource *resource = cluster ? discovery_known(cluster->discovery, api_version, kind, NULL) : NULL;
+	const struct object *object = NULL;
+	if (resource)
+		pool_each_object(host_pool(host), resource, luaL_optstring(L, 3, ""), luaL_checkstring(L, 4), on_object,
+				 &object);
+	if (!object)
+		return 0;
+	lua_pushstring(L, object_uid(object));
+	lua_pushstring(L, object_version(object));
+	return 2;
+}
+
+static const luaL_Reg core[] = {
+    {"source", l_source}, {"stamp", l_stamp}, {"text", l_text}, {"cached", l_cached}, {NULL, NULL}};
 
 /* recorder.lua gets (k8s, core, the client's core) and adds its function to k8s. */
 void bind_recorder_open(lua_State *L)

@@ -94,7 +94,7 @@ local function reference_of(object, name)
 		end
 		return value ~= "" and value or nil
 	end
-	return {
+	local reference = {
 		apiVersion = field("apiVersion", object.apiVersion, true),
 		kind = field("kind", object.kind, true),
 		namespace = field("namespace", metadata.namespace),
@@ -102,6 +102,14 @@ local function reference_of(object, name)
 		uid = field("uid", metadata.uid),
 		resourceVersion = field("resourceVersion", metadata.resourceVersion),
 	}
+	if not reference.namespace and client.is_namespaced(reference.apiVersion, reference.kind) then
+		reference.namespace = client.default_namespace()
+	end
+	-- Who describes an object looks for its uid. A plain reference, such as a reconcile's request, has none; a cache may.
+	if not reference.uid then
+		reference.uid, reference.resourceVersion = core.cached(reference.apiVersion, reference.kind, reference.namespace, reference.name)
+	end
+	return reference
 end
 
 -- The object's name with the time behind it. Some names, of roles for one, are no name for an Event.

@@ -430,8 +430,8 @@ function k8s.scale(reference, replicas, options) end
 ---@field message? string for people; what is beyond 1024 bytes is cut off
 ---@field related? perilune.reference|perilune.object a second object
 
----Tells people what was done to an object, as an Event, for `kubectl describe`, which finds it by the object's uid: so give the
----object rather than a reference. Waits where something is sent. Events that differ in nothing but the message become a series,
+---Tells people what was done to an object, as an Event, for `kubectl describe`, which finds it by the object's uid: give the object,
+---or a reference to one that is in a cache. Waits where something is sent. Events that differ in nothing but the message become a series,
 ---whose count is sent with the second, each half an hour, and 6 minutes after the last. For one object a script, or a controller of
 ---it, sends 25 events at once, then one in 300 s. What is not sent now is returned as it is known here.
 ---@param object perilune.object|perilune.reference

@@ -81,6 +81,37 @@ describe("k8s.event", function()
 		assert.matches("^event%.%x+$", event.metadata.name)
 	end)
 
+	it("knows the uid of an object that is only named, where a cache has it", function()
+		load()
+		call [[k8s.event({ apiVersion = "v1", kind = "ConfigMap", namespace = "default", name = "orders" }, { reason = "A" })]]
+		call [[k8s.event({ apiVersion = "v1", kind = "ConfigMap", namespace = "default", name = "gone" }, { reason = "A" })]]
+		local map = assert(cluster:get { apiVersion = "v1", kind = "ConfigMap", namespace = "default", name = "orders" })
+		local uids = {}
+		for _, event in ipairs(events()) do
+			uids[event.regarding.name] = event.regarding.uid or "none"
+		end
+		assert.same({ orders = map.metadata.uid, gone = "none" }, uids)
+	end)
+
+	it("takes the namespace of -n for a namespaced kind without one", function()
+		assert(cluster:create { apiVersion = "v1", kind = "Namespace", metadata = { name = "shop" } })
+		local path = files.write(files.folder() .. "/team.lua", [[
+			local k8s = require "perilune"
+			k8s.informer { apiVersion = "v1", kind = "ConfigMap" }
+			k8s.on_synced(function()
+				assert(k8s.event({ apiVersion = "v1", kind = "ConfigMap", name = "a" }, { reason = "A" }))
+				assert(k8s.event({ apiVersion = "v1", kind = "Node", name = "n" }, { reason = "A" }))
+			end)
+		]])
+		cluster:load(path, { namespace = "shop" })
+		cluster:settle()
+		local places = {}
+		for _, event in ipairs(events()) do
+			places[event.regarding.name] = event.metadata.namespace .. " " .. (event.regarding.namespace or "none")
+		end
+		assert.same({ a = "shop shop", n = "default none" }, places)
+	end)
+
 	it("makes a source's name fit", function()
 		load("_ümlaut.v2-") -- no letter or digit at either end
 		call [[k8s.event(map, { reason = "A" })]]

@@ -1,4 +1,5 @@
 -- Several hosts against one in-memory API server: what runs where, and how each of them ends.
+local files = require "support.files"
 local host = require "support.host"
 local sandbox = require "support.sandbox"
 
@@ -163,6 +164,26 @@ describe("leader election", function()
 		run = start { flags = { "--lease", "kube-system/team" } }
 		run:log_line "lease=kube-system/team"
 		run:stop()
+	end)
+
+	it("goes on over a reload, on the leader and on one that leads later", function()
+		local function text(word)
+			return ('k8s.every(0.01, function() print "%s" end, { leader = true })'):format(word)
+		end
+		local first = start { script = text "one" }
+		first:lines_until "one"
+		local second = start { script = text "one" }
+		second:log_line "another process leads"
+		for _, run in ipairs { first, second } do
+			files.write(run.folder .. "/script.lua", 'local k8s = require "perilune" ' .. text "two")
+			run.child:kill "HUP"
+			run:log_line "reloaded"
+		end
+		first:lines_until "two"
+		assert.equal("", second.child:stdout())
+		first:stop()
+		assert.equal("two", second:line())
+		second:stop()
 	end)
 
 	it("leaves a host without it to run everything", function()

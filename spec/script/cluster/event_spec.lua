@@ -65,12 +65,12 @@ describe("k8s.event on a real API server", function()
 			k8s.controller {
 				name = "mirror", watch = maps,
 				reconcile = function(request)
-					local event = assert(k8s.event(assert(maps:get(request)), { reason = "Seen" }))
-					print(event.reportingController)
+					local event = assert(k8s.event(request, { reason = "Seen" }))
+					print(event.reportingController, event.regarding.uid == maps:get(request).metadata.uid)
 				end,
 			}
 		]] }
-		assert.equal("perilune/script.mirror", run:line())
+		assert.equal("perilune/script.mirror\ttrue", run:line())
 		run:stop()
 	end)
 end)
