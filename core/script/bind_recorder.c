@@ -98,8 +98,9 @@ static int l_text(lua_State *L)
 	return 1;
 }
 
-static bool on_object(void *data, struct object *object)
+static bool on_object(void *data, const struct informer *informer, const struct object *object)
 {
+	(void)informer;
 	*(const struct object **)data = object;
 	return false;
 }
