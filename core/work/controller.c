@@ -261,10 +261,9 @@ void controller_unref(struct controller *controller)
 void controller_serve(struct controller *controller, const struct controller_options *options)
 {
 	controller->options = *options;
+	controller->started = false;
 	workqueue_limit(controller->queue, options->base, options->max, options->qps, options->burst);
 	metric_set(controller->series[MOST], options->workers);
-	if (controller->started)
-		loop_post(controller->loop, &controller->turn);
 }
 
 bool controller_serves(const struct controller *controller, const void *data)
