@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/strmap.h"
 #include "json/lex.h"
 
 static bool is_escaped(struct json_slice string)
@@ -48,17 +49,79 @@ static bool same_number(struct json_slice a, struct json_slice b)
 	return number_of(a) == number_of(b);
 }
 
-/* The member of that key; the search goes on behind the one that was found last, and then once around. */
-static bool find_next(struct json_iter *iter, struct json_slice object, struct json_slice key)
+/* Finds members of one object, one after another. It goes on behind the one that was found last, as both objects mostly
+ * come in the same order. Where they don't, it makes a map once it has gone around for long: a large object in another
+ * order must not cost its square. */
+struct finder {
+	struct json_slice object;
+	struct json_iter iter;
+	size_t vain;       /* members seen on second rounds */
+	struct strmap map; /* key to the first byte of its value */
+};
+
+#define MOST_VAIN 2000
+
+static void finder_init(struct finder *finder, struct json_slice object)
 {
-	while (json_next(iter))
-		if (same_string(iter->key, key))
+	*finder = (struct finder){.object = object, .iter = json_iterate(object)};
+	strmap_init(&finder->map);
+}
+
+static void finder_fini(struct finder *finder)
+{
+	strmap_fini(&finder->map);
+}
+
+static void make_map(struct finder *finder)
+{
+	struct buf key;
+	buf_init(&key, 0);
+	finder->iter = json_iterate(finder->object);
+	while (json_next(&finder->iter)) {
+		buf_reset(&key);
+		json_string_append(finder->iter.key, &key);
+		strmap_put(&finder->map, buf_text(&key), key.length, (void *)finder->iter.value.data);
+	}
+	buf_fini(&key);
+}
+
+static bool find_mapped(const struct finder *finder, struct json_slice key, struct json_slice *value)
+{
+	struct buf text;
+	buf_init(&text, 0);
+	json_string_append(key, &text);
+	value->data = strmap_get(&finder->map, buf_text(&text), text.length);
+	buf_fini(&text);
+	if (!value->data)
+		return false;
+	const char *end = finder->object.data + finder->object.length;
+	value->length = (size_t)(lex_skip(value->data, end) - value->data);
+	return true;
+}
+
+static bool find_around(struct finder *finder, struct json_slice key)
+{
+	while (json_next(&finder->iter))
+		if (same_string(finder->iter.key, key))
 			return true;
-	*iter = json_iterate(object);
-	while (json_next(iter))
-		if (same_string(iter->key, key))
+	finder->iter = json_iterate(finder->object);
+	while (json_next(&finder->iter)) {
+		finder->vain++;
+		if (same_string(finder->iter.key, key))
 			return true;
+	}
 	return false;
+}
+
+static bool find(struct finder *finder, struct json_slice key, struct json_slice *value)
+{
+	if (finder->map.count)
+		return find_mapped(finder, key, value);
+	bool found = find_around(finder, key);
+	*value = finder->iter.value;
+	if (finder->vain > MOST_VAIN)
+		make_map(finder);
+	return found;
 }
 
 static size_t count_members(struct json_slice container)
@@ -83,11 +146,15 @@ static bool same_elements(struct json_slice a, struct json_slice b, int depth)
 
 static bool same_members(struct json_slice a, struct json_slice b, int depth)
 {
-	struct json_iter x = json_iterate(a), y = json_iterate(b);
-	while (json_next(&x))
-		if (!find_next(&y, b, x.key) || !same(x.value, y.value, depth))
-			return false;
-	return count_members(a) == count_members(b);
+	struct json_iter iter = json_iterate(a);
+	struct json_slice value;
+	struct finder finder;
+	bool all = count_members(a) == count_members(b);
+	finder_init(&finder, b);
+	while (all && json_next(&iter))
+		all = find(&finder, iter.key, &value) && same(iter.value, value, depth);
+	finder_fini(&finder);
+	return all;
 }
 
 static bool same(struct json_slice a, struct json_slice b, int depth)
@@ -118,24 +185,25 @@ bool compare_same(struct json_slice a, struct json_slice b)
 
 static bool holds(struct json_slice whole, struct json_slice part, int depth);
 
-static bool holds_member(struct json_iter *iter, struct json_slice whole, const struct json_iter *wanted, int depth)
+static bool holds_members(struct json_slice whole, struct json_slice part, int depth)
 {
-	if (!find_next(iter, whole, wanted->key))
-		return json_type(wanted->value) == JSON_NULL;
-	return holds(iter->value, wanted->value, depth);
+	struct json_iter wanted = json_iterate(part);
+	struct json_slice value;
+	struct finder finder;
+	bool all = true;
+	finder_init(&finder, whole);
+	while (all && json_next(&wanted))
+		all = find(&finder, wanted.key, &value) ? holds(value, wanted.value, depth)
+							: json_type(wanted.value) == JSON_NULL;
+	finder_fini(&finder);
+	return all;
 }
 
 static bool holds(struct json_slice whole, struct json_slice part, int depth)
 {
 	if (json_type(part) != JSON_OBJECT || json_type(whole) != JSON_OBJECT)
 		return same(whole, part, depth);
-	if (depth > COMPARE_DEPTH)
-		return false;
-	struct json_iter wanted = json_iterate(part), iter = json_iterate(whole);
-	while (json_next(&wanted))
-		if (!holds_member(&iter, whole, &wanted, depth + 1))
-			return false;
-	return true;
+	return depth <= COMPARE_DEPTH && holds_members(whole, part, depth + 1);
 }
 
 bool compare_holds(struct json_slice whole, struct json_slice part)
@@ -184,26 +252,34 @@ static int append_key(struct buf *out, struct json_slice key)
 /* In the order of whole, so that a comparison with a newer one takes one pass. */
 static int cut_present(const struct cut *cut, struct json_slice whole, struct json_slice shape, int depth)
 {
-	struct json_iter iter = json_iterate(whole), wanted = json_iterate(shape);
-	while (json_next(&iter))
-		if (find_next(&wanted, shape, iter.key) &&
-		    (append_key(cut->out, iter.key) || cut_value(cut, iter.value, wanted.value, depth)))
-			return -1;
-	return 0;
+	struct json_iter iter = json_iterate(whole);
+	struct json_slice wanted;
+	struct finder finder;
+	bool failed = false;
+	finder_init(&finder, shape);
+	while (!failed && json_next(&iter))
+		if (find(&finder, iter.key, &wanted))
+			failed = append_key(cut->out, iter.key) || cut_value(cut, iter.value, wanted, depth);
+	finder_fini(&finder);
+	return failed ? -1 : 0;
 }
 
 static int cut_lacking(const struct cut *cut, struct json_slice whole, struct json_slice shape, int depth)
 {
-	struct json_iter iter = json_iterate(whole), wanted = json_iterate(shape);
-	while (json_next(&wanted)) {
-		if (find_next(&iter, whole, wanted.key))
+	struct json_iter wanted = json_iterate(shape);
+	struct json_slice value;
+	struct finder finder;
+	bool failed = false;
+	finder_init(&finder, whole);
+	while (!failed && json_next(&wanted)) {
+		if (find(&finder, wanted.key, &value))
 			continue;
-		if (!is_empty(wanted.value, depth) || append_key(cut->out, wanted.key) ||
-		    buf_append_text(cut->out, "null"))
-			return -1;
+		failed = !is_empty(wanted.value, depth) || append_key(cut->out, wanted.key) ||
+			 buf_append_text(cut->out, "null");
 		*cut->lacking = true;
 	}
-	return 0;
+	finder_fini(&finder);
+	return failed ? -1 : 0;
 }
 
 static int cut_value(const struct cut *cut, struct json_slice whole, struct json_slice shape, int depth)

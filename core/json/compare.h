@@ -1,8 +1,8 @@
 /* compare: whether JSON values mean the same, and which part of one another one asks for. Accepted bytes in, as in
  * scan.h.
  *
- * The same: members in any order, strings by their content, numbers by their value. Values that nest deeper than
- * COMPARE_DEPTH are never the same. */
+ * The same: members in any order (each key once), strings by their content, numbers by their value. Values that nest
+ * deeper than COMPARE_DEPTH are never the same. */
 #ifndef PERILUNE_JSON_COMPARE_H
 #define PERILUNE_JSON_COMPARE_H
 

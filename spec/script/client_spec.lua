@@ -177,6 +177,19 @@ describe("the API client", function()
 		assert.equal(5, assert(cluster:get(deployment)).spec.replicas)
 	end)
 
+	it("k8s.set_owner goes by --namespace, and by what is known of a kind", function()
+		local OWNER = 'local owner = { apiVersion = "v1", kind = "ConfigMap", metadata = { namespace = "shop", name = "o", uid = "u" } } '
+		local child = run(OWNER .. 'return k8s.set_owner({ apiVersion = "v1", kind = "Secret", metadata = { name = "s" } }, owner)',
+			{ namespace = "shop" })
+		assert.equal("u", child.value.metadata.ownerReferences[1].uid)
+		local node = run(OWNER .. [[
+			k8s.get { apiVersion = "v1", kind = "Node", name = "n" }
+			local node = k8s.set_owner({ apiVersion = "v1", kind = "Node", metadata = { name = "n" } }, owner)
+			return node
+		]], { namespace = "shop" })
+		assert.matches("ConfigMap shop/o can't be the owner of Node n, which has no namespace", node.raised, 1, true)
+	end)
+
 	for what, chunk in pairs {
 		["k8s.apply: name is missing"] = 'k8s.apply { apiVersion = "v1", kind = "ConfigMap", metadata = { generateName = "a" } }',
 		["k8s.apply: force must be a boolean, not yes"] = 'k8s.apply({ apiVersion = "v1", kind = "ConfigMap", name = "a" }, { force = "yes" })',

@@ -5,6 +5,7 @@
 --       nil while it is still under way
 --   options.before     the script's text before that function: informers, which `maps` and the like can name
 --   options.name       of the script; "script" unless said
+--   options.namespace  as --namespace
 --   outcome.value, outcome.err, outcome.raised
 local files = require "support.files"
 
@@ -34,7 +35,7 @@ end)
 function client.start(cluster, body, options)
 	options = options or {}
 	local path = ("%s/%s.lua"):format(files.folder(), options.name or "script")
-	return cluster:load(files.write(path, FORM:format(options.before or "", body)))
+	return cluster:load(files.write(path, FORM:format(options.before or "", body)), { namespace = options.namespace })
 end
 
 --- Of the last one that has ended, and how many have.
