@@ -50,13 +50,17 @@ k8s.controller {
 			reason = ready == all and "AllReady" or "NotAllReady",
 			message = ("%d of %d pods are ready"):format(ready, all),
 		})
-		if changed then
-			assert(k8s.status.apply {
-				apiVersion = "v1",
-				kind = "Node",
-				metadata = { name = request.name },
-				status = { conditions = { k8s.conditions.get(node, CONDITION) } },
-			})
+		if not changed then
+			return
+		end
+		local _, err = k8s.status.apply {
+			apiVersion = "v1",
+			kind = "Node",
+			metadata = { name = request.name },
+			status = { conditions = { k8s.conditions.get(node, CONDITION) } },
+		}
+		if err and err.reason ~= "NotFound" then -- the node may have gone meanwhile
+			return nil, err
 		end
 	end,
 }

@@ -1,6 +1,7 @@
 local k8s = require "perilune"
 local manifests = require "support.manifests"
 local sample = require "support.sample"
+local testing = require "perilune.testing"
 
 local FOLDER = "examples/node-rollup"
 
@@ -110,6 +111,20 @@ describe("examples/node-rollup", function()
 			},
 		},
 	})
+
+	it("passes over a node that goes meanwhile, and tries again what fails otherwise", function()
+		local cluster = testing.cluster { quiet = true }
+		local gone = cluster:fault { verb = "patch", name = "n1", action = "status", code = 404, reason = "NotFound" }
+		local broken = cluster:fault { verb = "patch", name = "n2", action = "status", code = 500, reason = "InternalError" }
+		assert(cluster:create(node "n1"))
+		assert(cluster:create(node "n2"))
+		cluster:load(FOLDER)
+		cluster:advance(10)
+		assert.same({ 1, 1 }, { gone.fired, broken.fired })
+		local errors = cluster:logs { level = "error" }
+		assert.same({ 1, "n2" }, { #errors, errors[1].name })
+		assert.is_true(k8s.conditions.is_true(assert(cluster:get(node "n2")), "PodsReady"))
+	end)
 
 	it("has a role that is bound to its service account", function()
 		manifests.check_binding(manifests.read(FOLDER .. "/manifests/rbac.yaml"))

@@ -93,7 +93,19 @@ local function judge(deployment, wanted)
 	return "False", "RollingOut", message
 end
 
--- Writes the Website's status where it is not what the Deployment's says.
+-- The Deployment, or nil and why one of the three could not be applied.
+local function ensure_all(site)
+	local object, err
+	for _, wanted in ipairs { configmap_of(site), service_of(site), deployment_of(site) } do
+		object, err = k8s.ensure(wanted)
+		if err then
+			return nil, err
+		end
+	end
+	return object
+end
+
+-- Writes the Website's status where it is not what the Deployment's says. The err, if any.
 local function report(site, deployment)
 	local status, reason, message = judge(deployment, site.spec.replicas)
 	local changed = k8s.conditions.set(site, { type = "Ready", status = status, reason = reason, message = message })
@@ -108,8 +120,19 @@ local function report(site, deployment)
 		site.status[name] = value
 	end
 	if changed then
-		assert(k8s.status.update(site))
+		local _, err = k8s.status.update(site)
+		return err
 	end
+end
+
+-- Whether it failed because the Website goes, alone or with its namespace, into which nothing new can be put then.
+local function is_end(err)
+	for _, cause in ipairs(err.causes or {}) do
+		if cause.reason == "NamespaceTerminating" then
+			return true
+		end
+	end
+	return err.reason == "NotFound"
 end
 
 -- The garbage collector deletes what a Website owned; so nothing is made any more for one that is going.
@@ -123,8 +146,10 @@ k8s.controller {
 		if not site or site.metadata.deletionTimestamp then
 			return
 		end
-		assert(k8s.ensure(configmap_of(site)))
-		assert(k8s.ensure(service_of(site)))
-		report(site, assert(k8s.ensure(deployment_of(site))))
+		local deployment, err = ensure_all(site)
+		err = err or report(site, deployment)
+		if err and not is_end(err) then
+			return nil, err
+		end
 	end,
 }

@@ -204,6 +204,22 @@ describe("examples/website in the sandbox", function()
 		end
 	end)
 
+	it("is not upset by the end of its namespace, of which its own objects may tell first", function()
+		local keeper = reference("ConfigMap", "website-demo")
+		keeper.metadata = { namespace = "website-demo", name = "keeper", finalizers = { "example.com/keeper" } }
+		keeper.name = nil
+		assert(sandbox:create(keeper))
+		local late = sandbox:fault { verb = "watch", resource = "websites", action = "silence" }
+		sandbox:restart()
+		sandbox:advance(60)
+		assert.equal(1, late.fired)
+		assert(sandbox:delete { apiVersion = "v1", kind = "Namespace", name = "website-demo" })
+		sandbox:advance(10)
+		assert.truthy(sandbox:get { apiVersion = "v1", kind = "Namespace", name = "website-demo" })
+		assert.is_nil((get "Website"))
+		assert.same({}, sandbox:logs { level = "error" })
+	end)
+
 	it("takes one replica for a Website that says nothing of it, and none for 0", function()
 		for replicas, name in pairs { [0] = "none", [1] = "one" } do
 			local site = website("website-demo", { html = "", replicas = replicas == 0 and 0 or nil })
