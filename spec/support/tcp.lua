@@ -118,6 +118,14 @@ function tcp.connect(port)
 	return setmetatable({ owner = owner, received = "" }, Peer)
 end
 
+--- A connection to a unix socket.
+function tcp.connect_unix(path)
+	local owner = own(C.socket(AF_UNIX, bit.bor(SOCK_STREAM, SOCK_CLOEXEC), 0))
+	local address = ffi.new("struct tcp_unix_address", { family = AF_UNIX, path = path })
+	assert(C.connect(owner.fd, address, ffi.sizeof(address)) == 0, "connect")
+	return setmetatable({ owner = owner, received = "" }, Peer)
+end
+
 --- True when a connection waits, or comes within a short while (0.2 s).
 function Server:has_connection()
 	return is_ready(self.owner, 0.2)
