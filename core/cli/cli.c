@@ -16,7 +16,7 @@
 
 #define FLAGS_RUN                                                                                                      \
 	(FLAGS_CLUSTER | FLAGS_SCRIPT | FLAGS_HOST | FLAGS_ELECTION | FLAGS_LISTEN | FLAGS_LOG | FLAGS_SANDBOX |       \
-	 FLAGS_MANIFESTS)
+	 FLAGS_MANIFESTS | FLAGS_SOCKET)
 
 static const struct verb verbs[] = {
     {"run", "PATH...", "run the scripts until SIGTERM or SIGINT",
@@ -38,6 +38,11 @@ static const struct verb verbs[] = {
      "Prints the path of a kubeconfig for it, which is removed at the end. Nothing is kept, and everybody may do\n"
      "everything: for trying scripts out, and for tests. --listen is 127.0.0.1 and a free port unless given.\n",
      FLAGS_LISTEN | FLAGS_LOG | FLAGS_MANIFESTS | FLAGS_TLS, 0, 0, cmd_sandbox, NULL},
+    {"status", "", "show what a running host does",
+     "Asks a host of this user on this machine: the only one, or that of --socket. Shows its informers, its scripts "
+     "and\n"
+     "the queues of their handlers and controllers; -o json gives all that there is.\n",
+     FLAGS_SOCKET | FLAGS_OUTPUT, 0, 0, cmd_status, NULL},
     {"version", "", "print the version", "", FLAGS_OUTPUT, 0, 0, cmd_version, NULL},
     {"help", "[VERB]", "explain the program, or one verb", "", 0, 0, 1, cmd_help, NULL},
     {NULL, NULL, NULL, NULL, 0, 0, 0, NULL, NULL},

@@ -3,6 +3,7 @@
 #include "cli/program.h"
 #include "cli/progress.h"
 #include "cli/signals.h"
+#include "ops/control.h"
 #include "ops/pages.h"
 
 /* The default address may be taken by another host on the same machine; that one's user asked for no pages, so it is no
@@ -21,6 +22,22 @@ static int listen_at(const struct program *program, struct pages **pages)
 	if (*pages || options->listen)
 		return *pages ? 0 : program_fail(program, &err);
 	log_warn(NULL, "%s; going on without pages", err.message);
+	return 0;
+}
+
+/* As with the pages: without a path nobody relies on it. A container's file system is often read-only. */
+static int open_control(const struct program *program, struct control **control)
+{
+	const char *path = program->options->socket;
+	struct err err;
+	*control = control_new(program->loop, program->host, path, &err);
+	if (*control)
+		return 0;
+	if (path) {
+		err_prefix(&err, "--socket");
+		return program_fail(program, &err);
+	}
+	log_info(NULL, "no control socket, so no `perilune status`: %s", err.message);
 	return 0;
 }
 
@@ -61,14 +78,19 @@ static void announce(const struct config *config, const struct options *options)
 
 static int load_and_run(struct program *program)
 {
-	struct pages *pages;
+	struct pages *pages = NULL;
+	struct control *control = NULL;
 	signals_end(program->loop, program->host);
 	signals_reload(program->loop, program->host);
 	announce(program->config, program->options);
 	int code = program_load(program);
-	if (code || (code = listen_at(program, &pages)))
-		return code;
-	code = run_host(program);
+	if (!code)
+		code = listen_at(program, &pages);
+	if (!code)
+		code = open_control(program, &control);
+	if (!code)
+		code = run_host(program);
+	control_free(control);
 	pages_free(pages);
 	return code;
 }

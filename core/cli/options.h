@@ -19,6 +19,7 @@ struct options {
 	const char *kubeconfig, *context, *namespace; /* NULL where not given */
 	struct value_texts settings;
 	const char *listen; /* NULL: the default; "off" */
+	const char *socket; /* NULL: the default */
 	enum log_format log_format;
 	enum log_level log_level;
 	double sync_timeout, grace_period, time_limit;

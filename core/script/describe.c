@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "cache/informer.h"
 #include "script/consumer.h"
 #include "script/host_private.h"
@@ -183,6 +184,8 @@ static void append_informer(void *data, struct informer *informer)
 			  report.synced ? "true" : "false", report.optional ? "true" : "false");
 	buf_append_format(out, ",\"objects\":%zu,\"bytes\":%zu,\"attempts\":%u,\"lists\":%lu,\"watches\":%lu",
 			  report.objects, report.bytes, report.attempts, report.counts.lists, report.counts.watches);
+	if (report.counts.last_event_at > 0)
+		buf_append_format(out, ",\"lastEventSeconds\":%.3f", clock_now() - report.counts.last_event_at);
 	buf_append_text(out, "}");
 }
 

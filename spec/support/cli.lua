@@ -12,7 +12,10 @@ local home = files.folder()
 local function options(arguments)
 	local all = {
 		process.build() .. "/perilune",
-		env = { KUBECONFIG = false, KUBERNETES_SERVICE_HOST = false, HOME = home },
+		env = {
+			KUBECONFIG = false, KUBERNETES_SERVICE_HOST = false, HOME = home,
+			XDG_RUNTIME_DIR = home, TMPDIR = home, -- no other host is found, and none finds those of specs
+		},
 		cwd = arguments.cwd, seconds = arguments.seconds,
 	}
 	for name, value in pairs(arguments.env or {}) do
