@@ -31,14 +31,15 @@ local function finish(world, name, kind)
 	} })
 end
 
--- Whether it is gone, and was not before its time: since what was said to be the end.
+-- Whether it is gone, and was still there until so long after that time. The world keeps when it was first found to be gone.
 local function went_after(world, name, seconds, since)
-	if world:get(reference(world, name)) then
-		return false
+	world.gone = world.gone or {}
+	if not world.gone[name] and not world:get(reference(world, name)) then
+		world.gone[name] = k8s.now()
 	end
-	local age = k8s.now() - since
-	assert(age >= seconds, ("%s went after %.1f s"):format(name, age))
-	return true
+	local age = world.gone[name] and world.gone[name] - since
+	assert(not age or age >= seconds, ("%s went after %.1f s"):format(name, age or 0))
+	return age ~= nil
 end
 
 local function are_there(world, ...)
