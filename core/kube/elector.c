@@ -222,15 +222,15 @@ static void end(struct elector *elector)
 {
 	halt(elector);
 	elector->state = OVER;
-	loop_post(elector->cluster->loop, &elector->tell);
+	loop_post_first(elector->cluster->loop, &elector->tell);
 }
 
-/* The owner's job is posted first, so that what it cancels never hears of the fence, which itself comes before any
- * request ends. This may be in the wake of the loop. */
+/* The owner is told ahead of all else, so that what it cancels is neither called nor hears of the fence, which itself
+ * comes before any request ends. This may be in the wake of the loop. */
 static void lose(struct elector *elector)
 {
 	elector->lost = true;
-	loop_post(elector->cluster->loop, &elector->tell);
+	loop_post_first(elector->cluster->loop, &elector->tell);
 	request_fence(elector->cluster);
 	end(elector);
 }

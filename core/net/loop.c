@@ -47,8 +47,8 @@ struct loop {
 	ev_timer wait; /* ends ev_run at the first timer of the heap, or at the turn's max_wait */
 	struct heap timers;
 	bool timers_running;
-	double timers_now; /* what was due at the last round is not later than this */
-	struct list jobs;
+	double timers_now;       /* what was due at the last round is not later than this */
+	struct list first, jobs; /* the former run ahead of the timers */
 	struct deferred *deferred;
 	size_t deferred_count, deferred_capacity;
 	struct signal_row *signals[NSIG];
@@ -184,6 +184,7 @@ struct loop *loop_new(struct err *err)
 	loop->ev = ev;
 	ev_timer_init(&loop->wait, on_wait, 0, 0);
 	heap_init(&loop->timers);
+	list_init(&loop->first);
 	list_init(&loop->jobs);
 	init_calls(loop);
 	init_wake(loop);
@@ -233,9 +234,14 @@ double loop_next_timer(const struct loop *loop)
 	return first ? first->at : INFINITY;
 }
 
+static bool has_jobs(const struct loop *loop)
+{
+	return !list_is_empty(&loop->first) || !list_is_empty(&loop->jobs);
+}
+
 bool loop_is_at_rest(const struct loop *loop)
 {
-	return list_is_empty(&loop->jobs) && loop_next_timer(loop) > next_time(loop);
+	return !has_jobs(loop) && loop_next_timer(loop) > next_time(loop);
 }
 
 void loop_on_turn(struct loop *loop, loop_fn fn, void *data)
@@ -256,7 +262,7 @@ void loop_on_wake(struct loop *loop, loop_fn fn, void *data)
 /* While the clock stands still no timer becomes due by waiting. */
 static double time_to_wait(struct loop *loop, double max_wait)
 {
-	if (!list_is_empty(&loop->jobs))
+	if (has_jobs(loop))
 		return 0;
 	if (clock_is_stopped())
 		return loop_is_at_rest(loop) ? fmin(max_wait, STOPPED_WAIT) : 0;
@@ -290,18 +296,24 @@ static void run_timers(struct loop *loop)
 	loop->timers_running = false;
 }
 
-/* One round: what was due and waiting at its start. What it posts runs in the next one. */
-static void run_round(struct loop *loop)
+static void run_jobs(struct list *jobs)
 {
-	atomic_store(&loop->busy_since, clock_now());
-	run_timers(loop);
 	struct list round;
 	list_init(&round);
-	list_move(&round, &loop->jobs);
+	list_move(&round, jobs);
 	for (struct list *node; (node = list_pop(&round));) {
 		struct loop_job *job = LIST_ENTRY(node, struct loop_job, node);
 		job->run(job->data);
 	}
+}
+
+/* One round: what was due and waiting at its start. What it posts runs in the next one. */
+static void run_round(struct loop *loop)
+{
+	atomic_store(&loop->busy_since, clock_now());
+	run_jobs(&loop->first);
+	run_timers(loop);
+	run_jobs(&loop->jobs);
 	run_deferred(loop);
 }
 
@@ -309,7 +321,7 @@ void loop_turn(struct loop *loop, double max_wait)
 {
 	poll_events(loop, time_to_wait(loop, max_wait));
 	run_round(loop);
-	while (!list_is_empty(&loop->jobs) && !loop->stopped) {
+	while (has_jobs(loop) && !loop->stopped) {
 		poll_events(loop, 0);
 		run_round(loop);
 	}
@@ -345,6 +357,12 @@ void loop_post(struct loop *loop, struct loop_job *job)
 {
 	if (list_is_empty(&job->node))
 		list_add_tail(&loop->jobs, &job->node);
+}
+
+void loop_post_first(struct loop *loop, struct loop_job *job)
+{
+	if (list_is_empty(&job->node))
+		list_add_tail(&loop->first, &job->node);
 }
 
 void loop_job_cancel(struct loop_job *job)

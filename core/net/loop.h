@@ -37,7 +37,9 @@ struct loop_job {
 };
 void loop_job_init(struct loop_job *job, loop_fn run, void *data);
 void loop_post(struct loop *loop, struct loop_job *job); /* harmless when it already waits */
-void loop_job_cancel(struct loop_job *job);              /* harmless when it does not wait */
+/* The same, ahead of all other jobs and of due timers: for what ends those. */
+void loop_post_first(struct loop *loop, struct loop_job *job);
+void loop_job_cancel(struct loop_job *job); /* harmless when it does not wait */
 
 /* A timer runs once at its time (clock_now's scale) unless stopped. Embedded, as jobs are. */
 struct loop_timer {

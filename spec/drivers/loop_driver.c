@@ -82,6 +82,31 @@ static void case_cancel_in_round(void)
 	loop_turn(loop, 0);
 }
 
+static void on_wake(void *data)
+{
+	(void)data;
+	say("wake");
+	loop_post_first(loop, &job_c);
+	loop_post_first(loop, &job_c);
+}
+
+/* What is posted on waking comes before a timer that is due and a job that was there already. */
+static void case_wakes(void)
+{
+	static struct loop_timer timer;
+	loop_job_init(&job_a, say_data, "a");
+	loop_job_init(&job_c, say_data, "first");
+	loop_timer_init(&timer, say_data, "timer");
+	loop_timer_start(loop, &timer, 0);
+	loop_post(loop, &job_a);
+	loop_on_wake(loop, on_wake, NULL);
+	loop_turn(loop, 0);
+	loop_on_wake(loop, NULL, NULL);
+	loop_post_first(loop, &job_c);
+	loop_post(loop, &job_a);
+	loop_turn(loop, 1);
+}
+
 static int rounds;
 
 static void post_itself(void *data)
@@ -331,6 +356,7 @@ static const struct {
 	void (*run)(void);
 } cases[] = {
     {"jobs", case_jobs},
+    {"wakes", case_wakes},
     {"cancel_in_round", case_cancel_in_round},
     {"busy_job", case_busy_job},
     {"timers", case_timers},

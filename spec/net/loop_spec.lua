@@ -23,6 +23,10 @@ describe("the loop", function()
 		tells("jobs", { "a", "posted", "c", "b", "again", "b" })
 	end)
 
+	it("has what is posted on waking run ahead of timers and jobs", function()
+		tells("wakes", { "wake", "first", "timer", "a", "first", "a" })
+	end)
+
 	it("does not run a job that another one cancelled in the same round", function()
 		tells("cancel_in_round", { "cancels c" })
 	end)

@@ -105,6 +105,24 @@ describe("leader election", function()
 		assert.equal("somebody", lease().spec.holderIdentity)
 	end)
 
+	it("calls nothing of a leader that was stopped for longer than its lease, not even what waited", function()
+		local run = start { script = [[
+			for _ = 1, 3 do
+				k8s.every(0.01, function() print "timer" k8s.sleep(0.01) print "call" end, { leader = true })
+			end
+		]] }
+		run:lines_until "call"
+		local second = start {}
+		second:log_line "another process leads"
+		run.child:kill "STOP"
+		second:log_line "became the leader"
+		local before = run.child:stdout()
+		run.child:kill "CONT"
+		assert.equal(4, run:wait())
+		assert.equal(before, run.child:stdout())
+		second:stop()
+	end)
+
 	it("gives the lease back only when nothing runs any more", function()
 		local run = start { script = [[
 			k8s.every(0.01, function()
