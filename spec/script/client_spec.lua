@@ -135,6 +135,16 @@ describe("the API client", function()
 			assert.equal("2", assert(cluster:get(map "a")).data.count)
 		end)
 
+		it("does not take a conflict for another's where its own write may be the cause", function()
+			cluster:fault { verb = "update", action = "status", code = 504, retry_after = 1 }
+			cluster:fault { verb = "update", action = "conflict" }
+			client.start(cluster, ADD)
+			cluster:advance(2)
+			local err = client.outcome(cluster).err
+			assert.same({ "Conflict", true }, { err.reason, err.outcome_unknown })
+			assert.equal(1, #cluster:requests { verb = "get", name = "a" })
+		end)
+
 		it("sends nothing where nothing is to change", function()
 			local same = run 'return k8s.modify({ apiVersion = "v1", kind = "ConfigMap", namespace = "default", name = "a" }, function() end)'
 			local left = run [[
