@@ -4,6 +4,8 @@
 #include <lauxlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/clock.h"
 #include "script/bind.h"
 #include "script/limit.h"
 #include "script/value.h"
@@ -32,6 +34,14 @@ static int enter(lua_State *L)
 	return 0;
 }
 
+static void park(struct state *state, char *why)
+{
+	if (state->parked)
+		alloc_free(why);
+	else
+		state->parked = why;
+}
+
 static int collect(lua_State *L)
 {
 	lua_gc(L, LUA_GCCOLLECT, 0);
@@ -42,14 +52,16 @@ static int collect(lua_State *L)
 static void settle_memory(struct state *state, bool refused)
 {
 	size_t limit = state->memory_limit, soft = limit / 4 * 3;
-	if (limit == 0 || (state->memory <= soft && !refused))
+	if (state->parked || limit == 0 || (state->memory <= soft && !refused))
 		return;
 	state->memory_limit = 0; /* the protected call takes some, of which there may be none left */
 	int failed = lua_cpcall(state->L, collect, NULL);
 	state->memory_limit = limit;
 	lua_settop(state->L, 0);
 	if (failed || (refused && state->memory > soft))
-		state->dead = true;
+		park(state, alloc_format("it holds %zu MiB after a full collection, more than three quarters of what "
+					 "--memory-limit allows (%zu MiB)",
+					 state->memory >> 20, limit >> 20));
 }
 
 static int fail(struct state *state, int status, struct err *err)
@@ -66,10 +78,24 @@ static int fail(struct state *state, int status, struct err *err)
 	return err_set(err, "", "%s", text ? lua_tostring(state->L, -1) : "(error object is no text)");
 }
 
+/* Counts an entry that was stopped, before its reason is forgotten. */
+static void note_stop(struct state *state)
+{
+	struct err last;
+	double now = clock_now();
+	memmove(state->stopped_at + 1, state->stopped_at, sizeof(state->stopped_at) - sizeof(*state->stopped_at));
+	state->stopped_at[0] = now;
+	state->stops[state->killed]++;
+	if (state->stops[KILL_TIME] + state->stops[KILL_MEMORY] < STATE_STOPS ||
+	    now - state->stopped_at[STATE_STOPS - 1] > STATE_WINDOW)
+		return;
+	fail(state, LUA_ERRRUN, &last);
+	park(state, alloc_format("it was stopped %d times within %g s, the last time at %s", STATE_STOPS, STATE_WINDOW,
+				 last.message));
+}
+
 int call_plain(struct state *state, call_fn fn, void *data, struct err *err)
 {
-	if (state->dead)
-		return err_set(err, "", "%s was stopped: it needs more memory than --memory-limit allows", state->name);
 	struct frame frame = {fn, data, 0, err};
 	struct limit limit;
 	limit_enter(&limit, state);
@@ -80,7 +106,8 @@ int call_plain(struct state *state, call_fn fn, void *data, struct err *err)
 		result = fail(state, status, err);
 	lua_settop(state->L, 0);
 	bool refused = state->killed == KILL_MEMORY || status == LUA_ERRMEM;
-	state->stops[state->killed]++;
+	if (state->killed)
+		note_stop(state);
 	state->killed = KILL_NONE;
 	settle_memory(state, refused);
 	if (state->scratch.capacity > KEPT_SCRATCH)

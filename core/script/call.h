@@ -2,8 +2,9 @@
  *
  * Everything that can raise (making threads, pushing arguments, decoding, tracebacks) happens inside one protected
  * call, so that running out of memory anywhere is an error, never a panic. Around it: the time limit, the full
- * collection when memory is short, and the state's death when that does not help. Entries nest only across different
- * states. */
+ * collection when memory is short, and the parking of a state that does not keep within its limits. Of a parked state
+ * the host can still read what it holds; who calls the script's functions looks at state->parked first. Entries nest
+ * only across different states. */
 #ifndef PERILUNE_SCRIPT_CALL_H
 #define PERILUNE_SCRIPT_CALL_H
 

@@ -231,6 +231,12 @@ static void append_script(const struct script *script, struct buf *out)
 	buf_append_format(out, ",\"generation\":%u", script->generation);
 	buf_append_format(out, ",\"memoryBytes\":%zu,\"runningCalls\":%u,\"events\":%lu,\"errors\":%lu",
 			  script->state->memory, script->tasks, script->events, script->errors);
+	buf_append_format(out, ",\"stops\":{\"time\":%lu,\"memory\":%lu}", script->state->stops[KILL_TIME],
+			  script->state->stops[KILL_MEMORY]);
+	if (script->state->parked) {
+		buf_append_text(out, ",");
+		append_string(out, "parked", script->state->parked);
+	}
 	append_handlers(script, out);
 	append_controllers(script, out);
 	buf_append_text(out, "}");

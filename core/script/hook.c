@@ -131,6 +131,8 @@ int hook_call(struct hook *hook, const struct hook_call *call, struct err *err)
 	if (!hook->script)
 		return err_set(err, "", "its script has ended");
 	struct state *state = hook->script->state;
+	if (state->parked)
+		return err_set(err, "", "its script is parked: %s", state->parked);
 	struct run one = {hook, call, err, 0};
 	const char *outer = state->hook;
 	state->hook = hook_names[hook->kind];
@@ -139,20 +141,16 @@ int hook_call(struct hook *hook, const struct hook_call *call, struct err *err)
 	return result;
 }
 
-/* Of a state that can't be entered any more each call fails: that is said once. One that is being stopped says so
- * itself. */
+/* Of a script that is parked each call fails: that is said once. One that is being stopped says so itself. */
 void hook_failed(const struct hook *hook, const struct err *err, const struct informer *informer,
 		 const struct object *object)
 {
 	struct script *script = hook->script;
-	if (!script || script->state->killed)
+	if (!script || script->state->killed || script->parked)
 		return;
-	if (script->state->dead) {
-		script_park(script);
-		return;
-	}
 	script->hook_errors[hook->kind]++;
 	script_log_error(script, err, hook_names[hook->kind], informer, object);
+	script_note_state(script);
 }
 
 void hook_refuse(lua_State *L, const char *what)

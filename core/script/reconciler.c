@@ -381,8 +381,18 @@ static bool may_open(const struct reconciler *reconciler)
 
 void reconciler_take(struct reconciler *reconciler)
 {
-	if (!reconciler->stopped)
-		controller_serve(reconciler->controller, &reconciler->options);
+	if (reconciler->stopped)
+		return;
+	controller_serve(reconciler->controller, &reconciler->options);
+	if (reconciler->script->parked)
+		controller_pause(reconciler->controller);
+}
+
+/* Not when another generation has the controller already. */
+void reconciler_pause(struct reconciler *reconciler)
+{
+	if (controller_serves(reconciler->controller, reconciler))
+		controller_pause(reconciler->controller);
 }
 
 void reconciler_open_ready(struct reconciler *reconciler)

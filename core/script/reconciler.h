@@ -48,6 +48,8 @@ void reconciler_close(struct reconciler *reconciler); /* nothing newer comes; wh
 bool reconciler_is_drained(const struct reconciler *reconciler);
 /* No new calls; those that run go on. The keys stay where another generation has taken them. */
 void reconciler_stop(struct reconciler *reconciler);
+/* No new calls, until another generation takes the keys; they go on coming in. */
+void reconciler_pause(struct reconciler *reconciler);
 /* The sources whose informers are this factory's bring nothing more. */
 void reconciler_drop_factory(struct reconciler *reconciler, const struct script_factory *factory);
 

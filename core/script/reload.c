@@ -349,8 +349,21 @@ static void begin(struct reload *reload)
 
 /* --- its course --- */
 
+/* It is no better than one that does not load: the old one is still whole. */
+static void drop_parked(struct change *change)
+{
+	struct err err;
+	err_set(&err, "", "%s", change->next->state->parked);
+	note_failure(change->reload, change->next->name, &err);
+	free_change(change);
+}
+
 static void look_at_change(struct change *change)
 {
+	if (change->next && change->next->parked && !change->closed) {
+		drop_parked(change);
+		return;
+	}
 	if (change->synced && !change->closed && bind_index_all_filed(change->next))
 		close_old(change);
 	if (change->closed && (!change->old || script_is_drained(change->old)))

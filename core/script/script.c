@@ -31,6 +31,8 @@ struct script_watch {
 
 /* --- making and freeing --- */
 
+static void cut(void *data);
+
 static struct script *make(struct host *host, const char *name, bool full, struct err *err)
 {
 	const struct host_options *options = host_get_options(host);
@@ -50,6 +52,7 @@ static struct script *make(struct host *host, const char *name, bool full, struc
 	script->name = alloc_string(name);
 	script->generation = 1;
 	files_init(&script->files);
+	loop_job_init(&script->cut, cut, script);
 	state->owner = script;
 	buf_init(&script->needs, 0);
 	struct list *lists[] = {&script->node,       &script->factories,   &script->consumers, &script->mains,
@@ -208,6 +211,7 @@ void script_free(struct script *script)
 	struct list *calls[] = {&script->mains, &script->on_synced, &script->on_shutdown, &script->timers};
 	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
 		free_calls(calls[i]);
+	loop_job_cancel(&script->cut);
 	bind_informer_end_all(script);
 	bind_index_end_all(script);
 	hook_end_all(script);
@@ -384,15 +388,20 @@ static void on_run_end(void *data, const struct err *err)
 	script_call_ended(run.script);
 }
 
-static void stop_calls(struct script *script)
+static void stop_events(struct script *script)
 {
 	script->ending = true;
 	LIST_EACH (&script->consumers, node)
 		consumer_stop(consumer_of_node(node));
-	LIST_EACH (&script->reconcilers, reconciler_node)
-		reconciler_stop(reconciler_of_node(reconciler_node));
 	LIST_EACH (&script->timers, timer_node)
 		loop_timer_stop(script->loop, &LIST_ENTRY(timer_node, struct script_call, node)->timer);
+}
+
+static void stop_calls(struct script *script)
+{
+	stop_events(script);
+	LIST_EACH (&script->reconcilers, node)
+		reconciler_stop(reconciler_of_node(node));
 }
 
 void script_cancel(struct script *script)
@@ -402,21 +411,36 @@ void script_cancel(struct script *script)
 	task_cancel_all(script->state);
 }
 
-/* A state that can't be entered any more fails each call: that is said once and not for each event. */
-void script_park(struct script *script)
+/* A job of its own, as a parked script is noticed in the middle of events. */
+static void cut(void *data)
 {
+	struct script *script = data;
+	LIST_EACH (&script->consumers, node)
+		consumer_close(consumer_of_node(node));
+	script->freeing = true;
+	task_cancel_all(script->state);
+}
+
+void script_note_state(struct script *script)
+{
+	if (!script->state->parked || script->parked)
+		return;
+	script->parked = true;
+	log_error(LOG_FIELDS({"script", script->name}, {"error", script->state->parked}),
+		  "the script is parked: nothing of it is called until it is loaded anew");
 	if (script->ending)
 		return;
-	stop_calls(script);
-	log_error(LOG_FIELDS({"script", script->name}),
-		  "stopped: it holds more memory than --memory-limit allows; it is not called any more");
+	stop_events(script);
+	LIST_EACH (&script->reconcilers, node)
+		reconciler_pause(reconciler_of_node(node));
+	loop_post(script->loop, &script->cut);
+	host_settled(script->host);
 }
 
 void script_call_ended(struct script *script)
 {
 	script->tasks--;
-	if (script->state->dead)
-		script_park(script);
+	script_note_state(script);
 	host_settled(script->host);
 }
 
@@ -515,6 +539,8 @@ void script_opened(struct script *script)
 	script->before = NULL;
 	LIST_EACH (&script->reconcilers, node)
 		reconciler_take(reconciler_of_node(node));
+	if (script->parked)
+		return;
 	begin_all(&script->on_synced); /* before the handlers get their first events */
 	begin_all(&script->timers);
 	script_open_ready(script);
@@ -529,7 +555,6 @@ void script_leading(struct script *script)
 		if (call->leader)
 			begin(call, &script->timers);
 	}
-	script_open_ready(script);
 	script_open_ready(script);
 }
 
@@ -569,6 +594,8 @@ bool script_is_drained(const struct script *script)
 size_t script_depth(const struct script *script)
 {
 	size_t depth = 0;
+	if (script->parked)
+		return 0;
 	LIST_EACH (&script->consumers, node)
 		depth += consumer_depth(consumer_of_node(node));
 	return depth;
@@ -578,7 +605,7 @@ void script_shutdown(struct script *script)
 {
 	stop_calls(script);
 	bind_factory_end_waits(script, NULL);
-	if (script->state->dead)
+	if (script->parked)
 		return;
 	LIST_EACH (&script->on_shutdown, node)
 		run_function(LIST_ENTRY(node, struct script_call, node), "k8s.on_shutdown", NULL, NULL);

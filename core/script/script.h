@@ -62,6 +62,8 @@ struct script {
 	bool ending;         /* no new calls but on_shutdown's */
 	bool freeing;        /* what is cancelled now is no error */
 	bool specs;          /* the busted runner */
+	bool parked;         /* its state is, and this has been said */
+	struct loop_job cut; /* of a parked one: what still waits */
 	unsigned long events, errors;
 	unsigned long hook_errors[HOOK_KINDS]; /* of those errors */
 };
@@ -107,14 +109,16 @@ void script_cancel(struct script *script); /* ends all its calls at once; none f
  * once they are, it ends as at a shutdown. */
 void script_close(struct script *script);
 bool script_is_drained(const struct script *script);
-size_t script_depth(const struct script *script);  /* events that wait for its handlers */
+size_t script_depth(const struct script *script);  /* events that wait for its handlers; 0 when it is parked */
 void script_shutdown(struct script *script);       /* runs on_shutdown; no new events */
 bool script_is_empty(const struct script *script); /* it registered nothing, so nothing will be called */
 bool script_is_idle(const struct script *script);  /* no call under way */
 
 /* Each call that was counted in tasks ends here. */
 void script_call_ended(struct script *script);
-void script_park(struct script *script); /* its state is dead: no call any more, which is said once */
+/* After each entry that may have been the last: where it has parked the state, that is said, and nothing of the script
+ * is called any more until a reload. Its controllers' keys stay for the next generation. */
+void script_note_state(struct script *script);
 /* "init.lua:12" from "init.lua:12: attempt to …", in out; NULL when it does not begin so. */
 const char *script_error_place(const struct err *err, char *out, size_t size);
 /* One line: the error, its place and what it was about; counted. */

@@ -80,6 +80,7 @@ void state_free(struct state *state)
 		lua_close(state->L);
 	}
 	buf_fini(&state->scratch);
+	alloc_free(state->parked);
 	alloc_free(state->name);
 	alloc_object_free(&state_type, state);
 }

@@ -2,7 +2,10 @@
  *
  * Memory: every byte goes through a counting allocator. An allocation beyond `memory_limit` fails and stops the
  * present entry, which no pcall of the script can catch; past three quarters of it a full collection follows the entry.
- * Time: limit.c. Nothing but call.c enters it. */
+ * Time: limit.c. Nothing but call.c enters it.
+ *
+ * A state is parked when a full collection after such an entry leaves it over three quarters, or when STATE_STOPS
+ * entries were stopped within STATE_WINDOW seconds: then task.c and hook.c call nothing of the script any more. */
 #ifndef PERILUNE_SCRIPT_STATE_H
 #define PERILUNE_SCRIPT_STATE_H
 
@@ -27,6 +30,9 @@ struct state_options {
 	bool full_library; /* no whitelist: ffi, io, debug, os and any module on package.path */
 };
 
+#define STATE_STOPS 3
+#define STATE_WINDOW 60.0
+
 enum state_kill { KILL_NONE, KILL_TIME, KILL_MEMORY };
 
 struct state {
@@ -50,9 +56,10 @@ struct state {
 	volatile sig_atomic_t killed; /* enum state_kill: the present entry is being stopped */
 	char killed_at[128];          /* file:line where the first stop for time hit */
 
-	unsigned long stops[3]; /* entries into it, by how they were stopped: enum state_kill */
+	unsigned long stops[3];         /* entries into it, by how they were stopped: enum state_kill */
+	double stopped_at[STATE_STOPS]; /* the last ones, the latest first; clock_now's scale */
 	bool full_library;
-	bool dead; /* could not be brought below its soft limit again: no more entries */
+	char *parked; /* why nothing of the script is called any more; NULL: it is */
 };
 
 /* NULL with err when a limit is too small to even open the libraries. Calls no script code. */

@@ -19,6 +19,7 @@ enum {
 	SCRIPT_ERRORS,
 	SCRIPT_HOOK_ERRORS,
 	SCRIPT_STOPS,
+	SCRIPT_PARKED,
 	FAMILIES
 };
 
@@ -71,6 +72,11 @@ static const struct metric_definition table[FAMILIES] = {
 		      .name = "perilune_script_stops_total",
 		      .help = "Calls of the script that were stopped at a limit.",
 		      .labels = {"script", "limit"}},
+    [SCRIPT_PARKED] = {.type = METRIC_GAUGE,
+		       .name = "perilune_script_parked",
+		       .help =
+			   "1 when nothing of the script is called any more, since it did not keep within its limits.",
+		       .labels = {"script"}},
 };
 
 struct tally {
@@ -132,6 +138,7 @@ static void collect_script(const struct tally *tally, const struct script *scrip
 		       (double)state->stops[KILL_TIME]);
 	metric_collect(tally->families[SCRIPT_STOPS], (const char *const[]){script->name, "memory"},
 		       (double)state->stops[KILL_MEMORY]);
+	metric_collect(tally->families[SCRIPT_PARKED], (const char *const[]){script->name}, state->parked != NULL);
 	LIST_EACH (&script->consumers, node)
 		collect_handler(tally, script, consumer_of_node(node));
 }

@@ -170,7 +170,8 @@ static bool advance(struct task *task, task_push_fn push, void *data)
 	struct step step = {task, push, data, false, &err};
 	struct task *outer = state->running;
 	state->running = task;
-	int result = call_plain(state, run, &step, &err);
+	int result = state->parked ? err_set(&err, "", "the script is parked: %s", state->parked)
+				   : call_plain(state, run, &step, &err);
 	state->running = outer;
 	if (result == 0 && step.yielded)
 		return true;

@@ -266,6 +266,12 @@ void controller_serve(struct controller *controller, const struct controller_opt
 	metric_set(controller->series[MOST], options->workers);
 }
 
+void controller_pause(struct controller *controller)
+{
+	controller->options.workers = 0;
+	metric_set(controller->series[MOST], 0);
+}
+
 bool controller_serves(const struct controller *controller, const void *data)
 {
 	return controller->options.data == data;

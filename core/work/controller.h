@@ -54,6 +54,9 @@ void controller_unref(struct controller *controller); /* the last one frees it: 
 void controller_serve(struct controller *controller, const struct controller_options *options);
 bool controller_serves(const struct controller *controller, const void *data);
 
+/* No work begins until it serves another; keys are taken in as before. */
+void controller_pause(struct controller *controller);
+
 void controller_start(struct controller *controller); /* again: nothing */
 /* No key is taken in or worked on any more; what is under way goes on. */
 void controller_stop(struct controller *controller);

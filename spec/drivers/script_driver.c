@@ -2,7 +2,9 @@
  *
  *   script_driver time SECONDS FILE...  runs each chunk as a task under a time limit; a JSON line each
  *   script_driver memory FILE           runs the chunk again and again, each time with a little more memory, from none
- * to enough */
+ * to enough
+ *   script_driver stops SECONDS FILE    runs the chunk three times under a time limit, so many seconds apart, and
+ * prints why the state is parked then */
 #include <lauxlib.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,12 +82,25 @@ static void run(struct state *state, struct chunk *chunk, struct outcome *outcom
 		task_cancel(task);
 }
 
-static int do_little(lua_State *L, void *data)
+/* Each round is stopped, and is judged for itself. */
+static void unpark(struct state *state)
+{
+	alloc_free(state->parked);
+	state->parked = NULL;
+}
+
+static int say_alive(lua_State *L, void *data)
 {
 	(void)data;
 	lua_getglobal(L, "tostring");
 	lua_pushliteral(L, "alive");
 	return call_function(L, 1, 1, NULL);
+}
+
+static bool is_alive(struct state *state)
+{
+	struct err err;
+	return !state->parked && call_plain(state, say_alive, NULL, &err) == 0;
 }
 
 static void print_outcome(const char *path, double elapsed, const struct outcome *outcome, bool alive)
@@ -115,7 +130,7 @@ static int time_chunk(const char *path, double limit)
 	double start = clock_now();
 	run(state, &chunk, &outcome);
 	double elapsed = clock_now() - start;
-	print_outcome(path, elapsed, &outcome, call_plain(state, do_little, NULL, &err) == 0);
+	print_outcome(path, elapsed, &outcome, is_alive(state));
 	state_free(state);
 	return 0;
 }
@@ -134,7 +149,7 @@ static int sweep_memory(const char *path)
 	do {
 		lua_gc(state->L, LUA_GCCOLLECT, 0);
 		lua_gc(state->L, LUA_GCSTOP, 0);
-		state->dead = false;
+		unpark(state);
 		state->memory_limit = state->memory + (size_t)rounds * MEMORY_STEP;
 		run(state, &chunk, &outcome);
 		state->memory_limit = MEMORY_LIMIT;
@@ -142,9 +157,30 @@ static int sweep_memory(const char *path)
 		refused += strncmp(outcome.err.message, "not enough memory", 17) == 0;
 		rounds++;
 	} while (strncmp(outcome.err.message, "not enough memory", 17) == 0 && rounds < 100000);
-	state->dead = false;
+	unpark(state);
 	printf("{\"rounds\":%d,\"refused\":%d,\"alive\":%s,\"err\":\"%s\"}\n", rounds, refused,
-	       call_plain(state, do_little, NULL, &err) == 0 ? "true" : "false", outcome.err.message);
+	       is_alive(state) ? "true" : "false", outcome.err.message);
+	state_free(state);
+	return 0;
+}
+
+/* The clock stands still meanwhile but for the steps; the limit is of real time. */
+static int stop_thrice(const char *path, double apart)
+{
+	struct err err;
+	struct state_options options = {.name = "chunk", .time_limit = 0.05};
+	struct state *state = state_new(&options, &err);
+	struct chunk chunk = {path, LUA_NOREF, &err};
+	if (!state || call_plain(state, load_chunk, &chunk, &err) < 0)
+		return fprintf(stderr, "%s\n", err.message), 1;
+	struct outcome outcome;
+	clock_stop();
+	for (int i = 0; i < 3; i++) {
+		run(state, &chunk, &outcome);
+		clock_set(clock_now() + apart);
+	}
+	run(state, &chunk, &outcome);
+	printf("%s\n%s\n", state->parked ? state->parked : "not parked", outcome.err.message);
 	state_free(state);
 	return 0;
 }
@@ -157,8 +193,10 @@ int main(int argc, char **argv)
 			failed |= time_chunk(argv[i], strtod(argv[2], NULL));
 	} else if (argc == 3 && strcmp(argv[1], "memory") == 0) {
 		failed = sweep_memory(argv[2]);
+	} else if (argc == 4 && strcmp(argv[1], "stops") == 0) {
+		failed = stop_thrice(argv[3], strtod(argv[2], NULL));
 	} else {
-		fprintf(stderr, "usage: script_driver time SECONDS FILE... | memory FILE\n");
+		fprintf(stderr, "usage: script_driver time SECONDS FILE... | memory FILE | stops SECONDS FILE\n");
 		return 2;
 	}
 	return alloc_live(stderr) ? 1 : failed;

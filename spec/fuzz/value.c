@@ -2,6 +2,7 @@
  * the same, and too little memory is an error and leaves a state that works. */
 #include <string.h>
 
+#include "base/alloc.h"
 #include "script/call.h"
 #include "script/value.h"
 #include "support/fuzz.h"
@@ -67,7 +68,8 @@ static void travel_in_need(struct state *state, struct trip *trip, size_t memory
 	else
 		FUZZ_CHECK(strstr(trip->err.message, "not enough memory"));
 	state->memory_limit = 0;
-	state->dead = false;
+	alloc_free(state->parked);
+	state->parked = NULL;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

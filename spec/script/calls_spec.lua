@@ -104,7 +104,7 @@ describe("a script that keeps more memory than it may", function()
 			}
 		]], { "--memory-limit", "8MiB", "--time-limit", "10s" }, { "a", "b", "c" })
 		assert.equal("a", run:line())
-		run:log_line "stopped: it holds more memory than --memory-limit allows"
+		run:log_line "the script is parked"
 		run:stop()
 		assert.equal("a\n", run.child:stdout())
 		assert.equal(2, select(2, run.child:stderr():gsub(" ERROR ", "")), run.child:stderr())

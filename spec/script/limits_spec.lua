@@ -55,6 +55,28 @@ describe("a script that runs too long is stopped in time", function()
 	end
 end)
 
+describe("a state that was stopped three times", function()
+	local function stop_thrice(apart)
+		local path = files.write(files.folder() .. "/chunk.lua", "while true do end")
+		local code, out, err = process.run { process.driver "script_driver", "stops", tostring(apart), path }
+		assert.equal(0, code, err)
+		return unpack({ out:match "^(.*)\n(.*)\n$" })
+	end
+
+	it("within a minute is parked, and says which stop was the last", function()
+		local parked, fourth = stop_thrice(30)
+		assert.equal("it was stopped 3 times within 60 s, the last time at chunk.lua:1: stopped: ran longer than 0.05 s without yielding (--time-limit)",
+			parked)
+		assert.equal("the script is parked: " .. parked, fourth)
+	end)
+
+	it("in more than a minute is called on", function()
+		local parked, fourth = stop_thrice(31)
+		assert.equal("not parked", parked)
+		assert.matches("chunk.lua:1: stopped: ran longer", fourth)
+	end)
+end)
+
 describe("a script that fails", function()
 	it("ends in a plain error when coroutines nest deeper than 200", function()
 		local outcome = run [[
