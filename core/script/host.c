@@ -174,6 +174,8 @@ static void on_settle(void *data)
 
 void host_settled(struct host *host)
 {
+	if (host->phase == HOST_ENDED)
+		return; /* host_free cancels calls after it has freed what looks at them */
 	if (host->phase == HOST_ENDING)
 		loop_post(host->loop, &host->settle);
 	reload_settled(host->reload);
