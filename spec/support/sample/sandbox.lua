@@ -10,8 +10,8 @@ World.__index = World
 local PATIENCE = 1200 -- seconds of the clock that is moved
 local WRITES = { "create", "update", "patch", "delete", "deletecollection" }
 
--- More requests than a sample makes to start, or to answer what one step brings.
-local MOST_REQUESTS = 20
+-- About as many requests as a sample makes in answer to what one step brings, and to start before that.
+local MOST_RUNNING, MOST_STARTING = 4, 12
 
 function sandbox.open(story)
 	return setmetatable({
@@ -67,16 +67,19 @@ end
 
 function World:start()
 	self.program = self.cluster:load(self.folder, { config = self.config })
+	self.runs = true
 end
 
 function World:kill()
 	self.program:kill()
+	self.runs = false
 	self.cluster:settle() -- the server sees that the connections have ended
 end
 
 --- From some request on the server is as silent as if nobody had asked: all that the server sees of a host that is killed there.
 function World:doom()
-	self.fault = self.cluster:fault { action = "silence", after = math.random(0, MOST_REQUESTS), times = 1e6 }
+	local after = math.random(0, self.runs and MOST_RUNNING or MOST_STARTING)
+	self.fault = self.cluster:fault { action = "silence", after = after, times = 1e6 }
 end
 
 function World:die()
