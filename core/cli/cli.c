@@ -43,6 +43,13 @@ static const struct verb verbs[] = {
      "and\n"
      "the queues of their handlers and controllers; -o json gives all that there is.\n",
      FLAGS_SOCKET | FLAGS_OUTPUT, 0, 0, cmd_status, NULL},
+    {"reload", "", "have a running host load its scripts anew",
+     "Asks a host of this user on this machine, the only one or that of --socket, and waits for the outcome, as long "
+     "as\n"
+     "it takes: until the new code's caches have filled, and the old code's events are told. What does not load "
+     "changes\n"
+     "nothing; then the exit code is 1.\n",
+     FLAGS_SOCKET | FLAGS_OUTPUT, 0, 0, cmd_reload, NULL},
     {"version", "", "print the version", "", FLAGS_OUTPUT, 0, 0, cmd_version, NULL},
     {"help", "[VERB]", "explain the program, or one verb", "", 0, 0, 1, cmd_help, NULL},
     {NULL, NULL, NULL, NULL, 0, 0, 0, NULL, NULL},

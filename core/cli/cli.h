@@ -19,7 +19,7 @@ enum {                    /* which flags a verb takes; each row of the flags in 
        FLAGS_MANIFESTS = 128, /* what is in it */
        FLAGS_TLS = 256,       /* how it is served */
        FLAGS_ELECTION = 512,  /* which of several hosts leads */
-       FLAGS_SOCKET = 1024
+       FLAGS_SOCKET = 1024    /* how a running host is found */
 };
 
 struct verb {
@@ -49,6 +49,7 @@ int cmd_check(const struct options *options);
 int cmd_test(const struct options *options);
 int cmd_sandbox(const struct options *options);
 int cmd_status(const struct options *options);
+int cmd_reload(const struct options *options);
 int cmd_version(const struct options *options);
 int cmd_help(const struct options *options);
 int cmd_test_foreign(const char *argument);

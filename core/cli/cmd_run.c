@@ -37,7 +37,7 @@ static int open_control(const struct program *program, struct control **control)
 		err_prefix(&err, "--socket");
 		return program_fail(program, &err);
 	}
-	log_info(NULL, "no control socket, so no `perilune status`: %s", err.message);
+	log_info(NULL, "no control socket, so no `perilune status` and `reload`: %s", err.message);
 	return 0;
 }
 

@@ -58,7 +58,7 @@ static const struct flag flags[] = {
     {"listen", 0, "ADDR:PORT", FLAGS_LISTEN, &value_address, FIELD(listen),
      "HTTP pages (127.0.0.1:8080, in a cluster :8080), or off"},
     {"socket", 0, "PATH", FLAGS_SOCKET, &value_text, FIELD(socket),
-     "where perilune status finds this host (a place that it looks into by itself)"},
+     "where status and reload find the host (a place that they look into by themselves)"},
     {"log-format", 0, "FORMAT", FLAGS_LOG, &value_format, FIELD(log_format), "text or json"},
     {"log-level", 0, "LEVEL", FLAGS_LOG, &value_level, FIELD(log_level), "debug, info, warn or error"},
     {"output", 'o', "FORMAT", FLAGS_OUTPUT, &value_output, FIELD(output), "text or json"},

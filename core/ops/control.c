@@ -23,10 +23,29 @@ static void answer_status(struct control *control, struct local_call *call)
 	buf_fini(&text);
 }
 
+/* As one of another version may read it: counts of scripts, and the first error, "" when there is none. */
+static void on_reloaded(void *data, const struct host_reload *outcome)
+{
+	struct buf text;
+	buf_init(&text, 0);
+	buf_append_format(&text,
+			  "{\"replaced\":%u,\"started\":%u,\"stopped\":%u,\"failed\":%u,\"error\":", outcome->replaced,
+			  outcome->started, outcome->stopped, outcome->failed);
+	buf_append_json_string(&text, outcome->err.message, strlen(outcome->err.message));
+	buf_append_text(&text, "}\n");
+	local_answer(data, true, text.data, text.length);
+	buf_fini(&text);
+}
+
+static void answer_reload(struct control *control, struct local_call *call)
+{
+	host_reload(control->host, true, on_reloaded, call);
+}
+
 static const struct request {
 	const char *name;
 	void (*answer)(struct control *control, struct local_call *call);
-} requests[] = {{"status", answer_status}, {NULL, NULL}};
+} requests[] = {{"status", answer_status}, {"reload", answer_reload}, {NULL, NULL}};
 
 static void on_request(void *data, struct local_call *call, const char *line)
 {

@@ -1,4 +1,5 @@
-/* control: what the programs of a host's user ask of it over a unix socket: the other end of `perilune status`.
+/* control: what the programs of a host's user ask of it over a unix socket: the other end of `perilune status`
+ * and `perilune reload`.
  *
  * A request is a row of the table in control.c: one word. */
 #ifndef PERILUNE_OPS_CONTROL_H
@@ -8,7 +9,8 @@
 
 struct control;
 
-/* path: the socket; NULL: the place of this process (ops/place.h). NULL with err. Freed before the host. */
+/* path: the socket; NULL: the place of this process (ops/place.h). NULL with err. Freed before the host, when the
+ * loop has stopped. */
 struct control *control_new(struct loop *loop, struct host *host, const char *path, struct err *err);
 void control_free(struct control *control); /* NULL is harmless */
 

@@ -1,0 +1,60 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "cli/cli.h"
+#include "cli/remote.h"
+#include "script/host.h"
+#include "json/scan.h"
+
+static unsigned count_of(struct json_slice outcome, const char *key)
+{
+	int64_t count = 0;
+	json_integer(json_get(outcome, key), &count);
+	return (unsigned)count;
+}
+
+static void print_counts(struct json_slice outcome)
+{
+	unsigned replaced = count_of(outcome, "replaced"), started = count_of(outcome, "started"),
+		 stopped = count_of(outcome, "stopped");
+	printf("%u script%s reloaded", replaced, replaced == 1 ? "" : "s");
+	if (started)
+		printf(", %u new", started);
+	if (stopped)
+		printf(", %u gone", stopped);
+	printf("\n");
+}
+
+/* The first failure's reason. A reload that was broken off has one too, and no failed script. */
+static void print_failure(struct json_slice outcome)
+{
+	char *why = json_string_copy(json_get(outcome, "error"));
+	unsigned failed = count_of(outcome, "failed");
+	fprintf(stderr, "perilune: ");
+	if (failed)
+		fprintf(stderr, "%u script%s failed, the code before goes on: ", failed, failed == 1 ? "" : "s");
+	fprintf(stderr, "%s\n", why ? why : "no outcome");
+	alloc_free(why);
+}
+
+int cmd_reload(const struct options *options)
+{
+	struct buf answer;
+	buf_init(&answer, 0);
+	int code = remote_ask(options, "reload", 0, &answer);
+	if (!code) {
+		struct json_slice outcome = json_trim(answer.data, answer.length);
+		bool json = options->output && !strcmp(options->output, "json");
+		bool failed = !json_string_equals(json_get(outcome, "error"), "");
+		if (json)
+			fwrite(answer.data, 1, answer.length, stdout);
+		else
+			print_counts(outcome);
+		if (failed)
+			print_failure(outcome);
+		code = failed ? EXIT_FAILED : EXIT_STOPPED;
+	}
+	buf_fini(&answer);
+	return code;
+}
