@@ -31,7 +31,8 @@ void bind_factory_end_waits(struct script *script, const struct script_factory *
 void bind_event_open(lua_State *L);
 void bind_recorder_open(lua_State *L);
 void bind_state_open(lua_State *L);
-/* What one script's k8s.state holds becomes part of another's. -1 with err when it is no plain data. */
+/* What one script's k8s.state holds passes to another's: all of it while that is being loaded, later what has changed
+ * since then. -1 with err when it is no plain data. */
 int bind_state_copy(struct script *from, struct script *to, struct err *err);
 void bind_informer_end_all(struct script *script);      /* ends what waits for that; before its state is freed */
 bool bind_index_all_filed(const struct script *script); /* its indexes hold all that was there before them */

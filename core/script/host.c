@@ -11,6 +11,7 @@
 #include "net/loop.h"
 #include "net/mux.h"
 #include "script/leadership.h"
+#include "script/reconciler.h"
 #include "script/reload.h"
 #include "script/script.h"
 #include "script/tally.h"
@@ -123,6 +124,22 @@ static bool is_idle(const struct host *host)
 		if (!script_is_idle(LIST_ENTRY(node, struct script, node)))
 			return false;
 	return reload_is_idle(host->reload);
+}
+
+struct reconciler *host_find_leaving(const struct host *host, const char *name)
+{
+	struct reconciler *found = reload_find_old(host->reload, name);
+	LIST_EACH (&host->scripts, node) {
+		const struct script *script = LIST_ENTRY(node, struct script, node);
+		if (!found && script->gone)
+			found = reconciler_find_in(script, name);
+	}
+	return found;
+}
+
+struct reconciler *host_find_coming(const struct host *host, const char *name)
+{
+	return reload_find_next(host->reload, name);
 }
 
 static void each_script(struct host *host, void (*fn)(struct script *script))

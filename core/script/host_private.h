@@ -14,7 +14,10 @@ struct tally *host_tally(const struct host *host);
 struct list *host_scripts(struct host *host);
 /* Whether what only the leader does may begin now, by a fresh reading of the clock; always without leader election. */
 bool host_is_leader(const struct host *host);
-void host_describe_leadership(const struct host *host, struct buf *out); /* leadership_describe's, or null */
+/* A controller of this name in a script that has lost its place and still ends, or is about to; NULL for none. */
+struct reconciler *host_find_leaving(const struct host *host, const char *name);
+struct reconciler *host_find_coming(const struct host *host, const char *name); /* in one that waits for its place */
+void host_describe_leadership(const struct host *host, struct buf *out);        /* leadership_describe's, or null */
 /* The election has ended, as leadership.h says. */
 void host_lost_leadership(struct host *host);
 void host_left_election(struct host *host);

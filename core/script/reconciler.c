@@ -261,7 +261,7 @@ static void map(void *data, const struct notification *notification, struct obje
 
 /* --- its life --- */
 
-static struct reconciler *find_in(const struct script *script, const char *name)
+struct reconciler *reconciler_find_in(const struct script *script, const char *name)
 {
 	LIST_EACH (&script->reconcilers, node)
 		if (!strcmp(controller_name(reconciler_of_node(node)->controller), name))
@@ -269,11 +269,14 @@ static struct reconciler *find_in(const struct script *script, const char *name)
 	return NULL;
 }
 
-/* That of the script's generation before, where it has one of that name: its keys go on. */
+/* That of the code before, where it has one of that name, or of code that still ends: its keys go on, and what runs in
+ * it keeps its key. */
 static struct controller *find_controller(struct script *script, const char *name)
 {
-	const struct reconciler *before = script->before ? find_in(script->before, name) : NULL;
-	if (before && !before->stopped)
+	const struct reconciler *before = script->before ? reconciler_find_in(script->before, name) : NULL;
+	if (!before)
+		before = host_find_leaving(script->host, name);
+	if (before)
 		return controller_ref(before->controller);
 	return controller_new(script->loop, name, host_metrics(script->host));
 }
@@ -408,7 +411,7 @@ void reconciler_open_ready(struct reconciler *reconciler)
 		controller_start(reconciler->controller);
 }
 
-void reconciler_close(struct reconciler *reconciler)
+static void close_sources(struct reconciler *reconciler)
 {
 	LIST_EACH (&reconciler->feeders, node)
 		if (feeder_of_node(node)->source)
@@ -428,6 +431,7 @@ bool reconciler_is_drained(const struct reconciler *reconciler)
 void reconciler_stop(struct reconciler *reconciler)
 {
 	reconciler->stopped = true;
+	close_sources(reconciler);
 	if (controller_serves(reconciler->controller, reconciler))
 		controller_stop(reconciler->controller);
 }
@@ -476,9 +480,11 @@ struct reconciler *reconciler_of_node(struct list *node)
 /* A script that is being loaded is not among the host's yet. */
 struct reconciler *reconciler_find(const struct script *script, const char *name)
 {
-	struct reconciler *found = find_in(script, name);
-	LIST_EACH (host_scripts(script->host), node)
-		if (!found && LIST_ENTRY(node, struct script, node) != script->before)
-			found = find_in(LIST_ENTRY(node, struct script, node), name);
-	return found;
+	struct reconciler *found = reconciler_find_in(script, name);
+	LIST_EACH (host_scripts(script->host), node) {
+		const struct script *other = LIST_ENTRY(node, struct script, node);
+		if (!found && other != script->before && !other->gone)
+			found = reconciler_find_in(other, name);
+	}
+	return found ? found : host_find_coming(script->host, name);
 }

@@ -44,9 +44,9 @@ struct reconciler_source *reconciler_add_source(struct reconciler *reconciler, c
 void reconciler_open_ready(struct reconciler *reconciler);
 /* Its keys are worked on by this one from now on, in place of the generation before. */
 void reconciler_take(struct reconciler *reconciler);
-void reconciler_close(struct reconciler *reconciler); /* nothing newer comes; what waits still brings its keys */
 bool reconciler_is_drained(const struct reconciler *reconciler);
-/* No new calls; those that run go on. The keys stay where another generation has taken them. */
+/* No new calls; those that run go on. Its sources hear of nothing newer. The keys stay where another generation has
+ * taken them. */
 void reconciler_stop(struct reconciler *reconciler);
 /* No new calls, until another generation takes the keys; they go on coming in. */
 void reconciler_pause(struct reconciler *reconciler);
@@ -62,7 +62,8 @@ unsigned reconciler_workers(const struct reconciler *reconciler);
 struct controller *reconciler_controller(const struct reconciler *reconciler);
 struct informer *reconciler_primary(const struct reconciler *reconciler);
 struct reconciler *reconciler_of_node(struct list *node);
-/* Of this script or another of its host; NULL where none has that name. */
+/* Of this script or another of its host that goes on; NULL where none has that name. */
 struct reconciler *reconciler_find(const struct script *script, const char *name);
+struct reconciler *reconciler_find_in(const struct script *script, const char *name); /* of this script alone */
 
 #endif

@@ -9,6 +9,7 @@
 #include "script/bind.h"
 #include "script/host_private.h"
 #include "script/load.h"
+#include "script/reconciler.h"
 #include "script/script.h"
 
 ALLOC_TYPE(reload_type, "reload");
@@ -292,10 +293,30 @@ struct sweep {
 
 static int on_found(void *data, const char *name, const char *path, const char *folder, struct err *err)
 {
-	(void)err;
+	(void)name, (void)folder, (void)err;
 	struct sweep *sweep = data;
-	struct script *old = script_at(sweep->reload, path);
 	strmap_put(&sweep->found, path, strlen(path), sweep);
+	return 0;
+}
+
+/* The paths may lead to one script twice. */
+static bool is_changing(const struct reload *reload, const char *path)
+{
+	LIST_EACH (&reload->changes, node) {
+		const struct change *change = LIST_ENTRY(node, struct change, node);
+		if (!strcmp((change->next ? change->next : change->old)->path, path))
+			return true;
+	}
+	return false;
+}
+
+static int load_found(void *data, const char *name, const char *path, const char *folder, struct err *err)
+{
+	(void)err;
+	const struct sweep *sweep = data;
+	struct script *old = script_at(sweep->reload, path);
+	if (is_changing(sweep->reload, path))
+		return 0;
 	if (!old || sweep->forced || files_have_changed(&old->files))
 		load_next(sweep->reload, old, name, path, folder);
 	return 0;
@@ -324,25 +345,35 @@ static void end_gone(const struct sweep *sweep)
 {
 	LIST_EACH (host_scripts(sweep->reload->host), node) {
 		struct script *script = LIST_ENTRY(node, struct script, node);
-		if (!strmap_get(&sweep->found, script->path, strlen(script->path)))
+		script->gone = !strmap_get(&sweep->found, script->path, strlen(script->path));
+		if (script->gone)
 			close_old(add_change(sweep->reload, script, NULL));
 	}
+}
+
+/* Those that are gone are known before any is loaded: what they had is free for the others. */
+static void look_at_paths(struct sweep *sweep)
+{
+	struct reload *reload = sweep->reload;
+	struct err err;
+	for (size_t i = 0; i < reload->path_count; i++)
+		if (load_find(reload->paths[i], on_found, sweep, &err))
+			keep_all(sweep, reload->paths[i], &err);
+	end_gone(sweep);
+	for (size_t i = 0; i < reload->path_count; i++)
+		load_find(reload->paths[i], load_found, sweep, &err);
 }
 
 static void begin(struct reload *reload)
 {
 	struct sweep sweep = {.reload = reload};
-	struct err err;
 	strmap_init(&sweep.found);
 	reload->running = true;
 	memset(&reload->outcome, 0, sizeof(reload->outcome));
 	list_move(&reload->served, &reload->asks);
 	LIST_EACH (&reload->served, node)
 		sweep.forced |= LIST_ENTRY(node, struct ask, node)->forced;
-	for (size_t i = 0; i < reload->path_count; i++)
-		if (load_find(reload->paths[i], on_found, &sweep, &err))
-			keep_all(&sweep, reload->paths[i], &err);
-	end_gone(&sweep);
+	look_at_paths(&sweep);
 	strmap_fini(&sweep.found);
 	reload_settled(reload);
 }
@@ -406,6 +437,22 @@ void reload_settled(struct reload *reload)
 		loop_post(reload->loop, &reload->look);
 }
 
+/* Code that was corrected need not wait until the mistake is given up. */
+static void give_way(struct reload *reload)
+{
+	LIST_EACH (&reload->changes, node) {
+		struct change *change = LIST_ENTRY(node, struct change, node);
+		if (change->closed || !files_have_changed(&change->next->files))
+			continue;
+		log_info(LOG_FIELDS({"script", change->next->name}),
+			 "its files have changed again: the reload that waits for its caches gives way");
+		if (!reload->outcome.failed++)
+			err_set(&reload->outcome.err, "", "%s: newer code came before its caches had synced",
+				change->next->name);
+		free_change(change);
+	}
+}
+
 void reload_start(struct reload *reload, bool forced, host_reload_fn on_done, void *data)
 {
 	struct ask *ask = alloc_object(&ask_type, sizeof(*ask));
@@ -413,6 +460,7 @@ void reload_start(struct reload *reload, bool forced, host_reload_fn on_done, vo
 	ask->data = data;
 	ask->forced = forced;
 	list_add_tail(&reload->asks, &ask->node);
+	give_way(reload);
 	if (!host_is_ready(reload->host))
 		log_info(NULL, "the reload waits until the caches have synced");
 	reload_settled(reload);
@@ -436,6 +484,8 @@ struct reload *reload_new(struct host *host)
 static int load_first(void *data, const char *name, const char *path, const char *folder, struct err *err)
 {
 	struct reload *reload = data;
+	if (script_at(reload, path))
+		return 0;
 	struct script *script = script_new(reload->host, name, path, folder, NULL, err);
 	if (!script)
 		return -1;
@@ -465,6 +515,27 @@ void reload_each_old(struct reload *reload, void (*fn)(struct script *script))
 {
 	LIST_EACH (&reload->endings, node)
 		fn(LIST_ENTRY(node, struct ending, node)->script);
+}
+
+struct reconciler *reload_find_old(const struct reload *reload, const char *name)
+{
+	struct reconciler *found = NULL;
+	LIST_EACH (&reload->endings, node) {
+		struct reconciler *one = reconciler_find_in(LIST_ENTRY(node, struct ending, node)->script, name);
+		found = one ? one : found;
+	}
+	return found;
+}
+
+struct reconciler *reload_find_next(const struct reload *reload, const char *name)
+{
+	struct reconciler *found = NULL;
+	LIST_EACH (&reload->changes, node) {
+		const struct script *next = LIST_ENTRY(node, struct change, node)->next;
+		if (!found && next)
+			found = reconciler_find_in(next, name);
+	}
+	return found;
 }
 
 bool reload_is_idle(const struct reload *reload)

@@ -17,6 +17,7 @@
 #define RELOAD_END 30.0
 
 struct reload;
+struct reconciler;
 struct script;
 struct reload *reload_new(struct host *host);
 void reload_free(struct reload *reload); /* frees what it has in hand; nobody is told */
@@ -25,8 +26,8 @@ void reload_free(struct reload *reload); /* frees what it has in hand; nobody is
 int reload_add_path(struct reload *reload, const char *path, struct err *err);
 
 /* The scripts at the paths anew: all where it is forced, else those whose files have changed. Before the host's barrier
- * has opened it waits for that. One that is asked for while another is under way comes after it. on_done may be NULL.
- */
+ * has opened it waits for that. One that is asked for while another is under way comes after it; what still waits for
+ * its caches there, and is no longer what the files are, gives way. on_done may be NULL. */
 void reload_start(struct reload *reload, bool forced, host_reload_fn on_done, void *data);
 
 /* A call has ended, an event was dealt with, or the host has opened. */
@@ -37,5 +38,8 @@ void reload_stop(struct reload *reload);
 /* Those that have lost their place and still end. */
 void reload_each_old(struct reload *reload, void (*fn)(struct script *script));
 bool reload_is_idle(const struct reload *reload); /* no call of those is under way */
+/* A controller of theirs, of the latest that has one of this name; NULL for none. */
+struct reconciler *reload_find_old(const struct reload *reload, const char *name);
+struct reconciler *reload_find_next(const struct reload *reload, const char *name); /* of those that wait */
 
 #endif

@@ -576,8 +576,6 @@ void script_close(struct script *script)
 {
 	LIST_EACH (&script->consumers, node)
 		consumer_close(consumer_of_node(node));
-	LIST_EACH (&script->reconcilers, reconciler_node)
-		reconciler_close(reconciler_of_node(reconciler_node));
 }
 
 bool script_is_drained(const struct script *script)

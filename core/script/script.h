@@ -59,6 +59,7 @@ struct script {
 	unsigned tasks;      /* calls under way */
 	bool started;        /* script_start has been called */
 	bool open;           /* its barrier has opened */
+	bool gone;           /* its file is: it ends as soon as it may */
 	bool ending;         /* no new calls but on_shutdown's */
 	bool freeing;        /* what is cancelled now is no error */
 	bool specs;          /* the busted runner */
@@ -105,14 +106,15 @@ bool script_factory_has_synced(const struct script_factory *factory);
  * without leader election: what finds host_is_leader when it would begin need not wait for this. */
 void script_leading(struct script *script);
 void script_cancel(struct script *script); /* ends all its calls at once; none follows */
-/* For a script that another generation replaces: no event is newer than this, those that wait are still told; then,
- * once they are, it ends as at a shutdown. */
+/* For a script that another generation replaces: handlers are told of no event that is newer than this, of those that
+ * wait still; then, once they are, it ends as at a shutdown. Its controllers hear of all that comes until that end, as
+ * a key that goes meanwhile is news for the one that gets their keys. */
 void script_close(struct script *script);
-bool script_is_drained(const struct script *script);
-size_t script_depth(const struct script *script);  /* events that wait for its handlers; 0 when it is parked */
-void script_shutdown(struct script *script);       /* runs on_shutdown; no new events */
-bool script_is_empty(const struct script *script); /* it registered nothing, so nothing will be called */
-bool script_is_idle(const struct script *script);  /* no call under way */
+bool script_is_drained(const struct script *script); /* no event waits */
+size_t script_depth(const struct script *script);    /* events that wait for its handlers; 0 when it is parked */
+void script_shutdown(struct script *script);         /* runs on_shutdown; no new events */
+bool script_is_empty(const struct script *script);   /* it registered nothing, so nothing will be called */
+bool script_is_idle(const struct script *script);    /* no call under way */
 
 /* Each call that was counted in tasks ends here. */
 void script_call_ended(struct script *script);

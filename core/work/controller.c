@@ -262,6 +262,9 @@ void controller_serve(struct controller *controller, const struct controller_opt
 {
 	controller->options = *options;
 	controller->started = false;
+	if (controller->stopped)
+		workqueue_reopen(controller->queue);
+	controller->stopped = false;
 	workqueue_limit(controller->queue, options->base, options->max, options->qps, options->burst);
 	metric_set(controller->series[MOST], options->workers);
 }

@@ -50,7 +50,7 @@ struct controller *controller_new(struct loop *loop, const char *name, struct me
 struct controller *controller_ref(struct controller *controller);
 void controller_unref(struct controller *controller); /* the last one frees it: no work may be under way then */
 
-/* From now on work goes there, when it has been started again. */
+/* From now on work goes there, when it has been started again; also after controller_stop. */
 void controller_serve(struct controller *controller, const struct controller_options *options);
 bool controller_serves(const struct controller *controller, const void *data);
 

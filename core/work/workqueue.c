@@ -350,6 +350,14 @@ void workqueue_shutdown(struct workqueue *queue)
 	set_timer(queue);
 }
 
+void workqueue_reopen(struct workqueue *queue)
+{
+	queue->shut = queue->told = false;
+	set_timer(queue);
+	if (workqueue_depth(queue))
+		tell_ready(queue);
+}
+
 size_t workqueue_depth(const struct workqueue *queue)
 {
 	return queue->lines[WORK_HIGH].count + queue->lines[WORK_LOW].count;

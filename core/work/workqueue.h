@@ -61,6 +61,8 @@ double work_item_taken_at(const struct work_item *item);             /* clock_no
 
 /* No key is taken in or given out any more; those with workers are done as usual. */
 void workqueue_shutdown(struct workqueue *queue);
+/* It takes in and gives out again; what waited at the shutdown waits still. */
+void workqueue_reopen(struct workqueue *queue);
 
 size_t workqueue_depth(const struct workqueue *queue);   /* that can be taken now */
 size_t workqueue_delayed(const struct workqueue *queue); /* that wait for a time */

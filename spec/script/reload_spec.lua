@@ -51,6 +51,15 @@ describe("a reload", function()
 		return #cluster:requests { verb = "watch", resource = "configmaps" }
 	end
 
+	-- A kind that was not there.
+	local function define_moon()
+		assert(cluster:create { apiVersion = "apiextensions.k8s.io/v1", kind = "CustomResourceDefinition", metadata = { name = "moons.example.com" },
+			spec = { group = "example.com", scope = "Namespaced", names = { plural = "moons", kind = "Moon" }, versions = { {
+				name = "v1", served = true, storage = true, schema = { openAPIV3Schema = { type = "object" } } } } } })
+	end
+
+	local MOONS = [[ k8s.informer { apiVersion = "example.com/v1", kind = "Moon" } ]]
+
 	describe("of working code", function()
 		it("gives the new handlers what is there, and asks the server for nothing that it has", function()
 			assert(cluster:create(map "a"))
@@ -135,6 +144,26 @@ describe("a reload", function()
 			assert.same({ "2 2 []nil", "nil" }, told "state")
 		end)
 
+		it("hands on what became of k8s.state since the load, in the tables that the new code holds", function()
+			load [[k8s.state.seen, k8s.state.schema, k8s.state.gone = { first = 1, last = 1, list = k8s.array { 1, 2, 3 } }, 1, "x"
+				k8s.every(1, function()
+					k8s.state.gone, k8s.state.seen.first, k8s.state.seen.last = nil, nil, 2
+					k8s.state.seen.list = k8s.array { 4 }
+				end)]]
+			reload(MOONS .. [[k8s.state.schema, k8s.state.mine = 2, true
+				local seen = k8s.state.seen
+				seen.mine = true
+				k8s.on_synced(function()
+					seen.after = true
+					k8s.log.info("state", { name = tostring(k8s.equal(k8s.state, {
+						seen = { last = 2, list = k8s.array { 4 }, mine = true, after = true }, schema = 2, mine = true })) })
+				end)]])
+			cluster:advance(2)
+			define_moon()
+			cluster:advance(60)
+			assert.same({ "true" }, told "state")
+		end)
+
 		it("runs the new code of a module too", function()
 			files.write(folder .. "/words.lua", [[return "one"]])
 			load [[k8s.log.info("word", { name = require "words" }) k8s.on_synced(function() end)]]
@@ -212,6 +241,134 @@ describe("a reload", function()
 		end)
 	end)
 
+	describe("of a controller that comes and goes", function()
+		local function controller(generation, name)
+			return ([[k8s.controller { name = "%s", watch = maps, reconcile = function(request)
+				k8s.log.info("begin", { name = request.name .. "%s" })
+				if request.name:find "^slow" then k8s.sleep(20) end
+				k8s.log.info("end", { name = request.name .. "%s" })
+			end }]]):format(name or "keys", generation, generation)
+		end
+
+		it("never has a key in two workers, though a generation in between had no such controller", function()
+			load(controller "1")
+			assert(cluster:create(map "slow"))
+			cluster:settle()
+			reload(handler "2")
+			reload(controller "3")
+			assert(cluster:create(map "quick"))
+			cluster:advance(10)
+			assert.same({ "slow1" }, told "begin")
+			cluster:advance(11)
+			assert.same({ "slow1", "quick3", "slow3" }, told "begin")
+			assert.same({ "slow1", "quick3" }, told "end")
+		end)
+
+		it("lets it move to a script that another file holds, with its keys", function()
+			write(controller "1", "one.lua")
+			program = cluster:load(folder)
+			assert(cluster:create(map "slow"))
+			cluster:settle()
+			os.remove(folder .. "/one.lua")
+			write(controller "2", "two.lua")
+			program:reload()
+			cluster:advance(10)
+			assert.same({}, cluster:logs { level = "error" })
+			assert.same({ "slow1" }, told "begin")
+			cluster:advance(11)
+			assert.same({ "slow1", "slow2" }, told "begin")
+		end)
+
+		it("gives its name to one script alone, though two ask for it at once", function()
+			write(handler "1", "one.lua")
+			write(handler "1", "two.lua")
+			program = cluster:load(folder)
+			cluster:settle()
+			write(controller "2", "one.lua")
+			write(controller "2", "two.lua")
+			program:reload()
+			cluster:settle()
+			local errors = cluster:logs { level = "error" }
+			assert.equal(1, #errors)
+			assert.equal("two", errors[1].script)
+			assert.matches("there is a controller 'keys' already", errors[1].error, 1, true)
+		end)
+
+		it("keeps it in its script while that goes on", function()
+			write(controller "1", "one.lua")
+			program = cluster:load(folder)
+			cluster:settle()
+			write(controller "2", "two.lua")
+			program:reload()
+			cluster:settle()
+			assert.equal(1, #cluster:logs { msg = "reload failed, the code before goes on", script = "two" })
+			assert(cluster:create(map "a"))
+			cluster:settle()
+			assert.same({ "a1" }, told "begin")
+		end)
+
+		it("tells the new code of an object that went while the old handlers were told the rest", function()
+			local slow = [[maps:add_event_handler { add = function(_, event) if not event.initial then k8s.sleep(5) end end }]]
+			load(controller "1" .. slow)
+			assert(cluster:create(map "a"))
+			cluster:settle()
+			reload(controller "2" .. slow)
+			assert(cluster:delete(map "a"))
+			cluster:advance(6)
+			assert.same({ "2" }, told("reloaded", "generation"))
+			assert.equal(2, #told "end")
+		end)
+	end)
+
+	describe("that waits for its caches", function()
+		it("gives way to newer code", function()
+			load(handler "1")
+			reload(handler "2" .. MOONS)
+			assert(cluster:create(map "a"))
+			cluster:settle()
+			reload(handler "3")
+			assert.same({ "a1", "a3i" }, told "add")
+			assert.same({}, cluster:logs { level = "error" })
+		end)
+
+		it("goes on when it is asked for again with the same code", function()
+			load(handler "1")
+			reload(handler "2" .. MOONS)
+			cluster:advance(10)
+			for _ = 1, 5 do
+				program:reload()
+			end
+			cluster:advance(10)
+			define_moon()
+			cluster:advance(60)
+			assert.same({ "2", "3" }, told("reloaded", "generation"))
+		end)
+	end)
+
+	describe("of code that eats its memory", function()
+		it("keeps the old code where the new one is stopped before its turn", function()
+			load(handler "1")
+			reload(handler "2" .. "kept = {} k8s.main(function() for i = 1, 1e9 do kept[i] = ('x'):rep(1e6) .. i end end)")
+			assert(cluster:create(map "a"))
+			cluster:settle()
+			assert.same({ "a1" }, told "add")
+			assert.equal(1, #cluster:logs { msg = "reload failed, the code before goes on" })
+		end)
+
+		it("lets the new code work on where the old one is stopped meanwhile", function()
+			local controller = [[k8s.controller { name = "keys", watch = maps, reconcile = function(request) k8s.log.info("key", { name = request.name }) end }]]
+			load(controller .. "kept = {} k8s.every(5, function() for i = 1, 1e9 do kept[i] = ('x'):rep(1e6) .. i end end)")
+			reload(controller .. MOONS)
+			cluster:advance(6)
+			define_moon()
+			cluster:advance(60)
+			assert.same({ "2" }, told("reloaded", "generation"))
+			assert(cluster:create(map "a"))
+			cluster:settle()
+			assert.same({ "a" }, told "key")
+		end)
+	end)
+
 	describe("of broken code", function()
 		local function goes_on(text, message, line)
 			assert(cluster:create(map "a"))
@@ -244,14 +401,12 @@ describe("a reload", function()
 
 		it("waits for a kind that is not there, until it is", function()
 			load(handler "1")
-			reload(handler "2" .. [[ k8s.informer { apiVersion = "example.com/v1", kind = "Moon" } ]])
+			reload(handler "2" .. MOONS)
 			cluster:advance(20)
 			assert(cluster:create(map "a"))
 			cluster:settle()
 			assert.same({ "a1" }, told "add")
-			assert(cluster:create { apiVersion = "apiextensions.k8s.io/v1", kind = "CustomResourceDefinition", metadata = { name = "moons.example.com" },
-				spec = { group = "example.com", scope = "Namespaced", names = { plural = "moons", kind = "Moon" }, versions = { {
-					name = "v1", served = true, storage = true, schema = { openAPIV3Schema = { type = "object" } } } } } })
+			define_moon()
 			cluster:advance(60)
 			assert.same({ "a1", "a2i" }, told "add")
 		end)

@@ -43,6 +43,7 @@ c.cdef [[
   int work_item_priority(const struct work_item *item);
   double work_item_taken_at(const struct work_item *item);
   void workqueue_shutdown(struct workqueue *queue);
+  void workqueue_reopen(struct workqueue *queue);
   size_t workqueue_depth(const struct workqueue *queue);
   size_t workqueue_delayed(const struct workqueue *queue);
   size_t workqueue_running(const struct workqueue *queue);

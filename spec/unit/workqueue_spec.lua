@@ -224,6 +224,22 @@ describe("workqueue", function()
 		c.workqueue_check(queue.pointer)
 	end)
 
+	it("goes on after its shutdown with what waited, when it is opened again", function()
+		local queue = c.queue()
+		queue:add "a"
+		queue:add_after("b", LOW, 1)
+		c.workqueue_shutdown(queue.pointer)
+		c.turn()
+		queue:add "lost"
+		c.workqueue_reopen(queue.pointer)
+		c.turn()
+		assert.equal(1, queue.ready)
+		assert.same({ "a" }, queue:drain())
+		c.advance(1)
+		assert.same({ "b" }, queue:drain())
+		c.workqueue_check(queue.pointer)
+	end)
+
 	it("says how long the first in line has waited", function()
 		local queue = c.queue()
 		assert.equal(0, c.workqueue_age(queue.pointer))
