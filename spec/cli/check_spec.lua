@@ -92,4 +92,102 @@ describe("perilune check", function()
 		local path = script "while true do end"
 		fails(path, path .. ":1: ")
 	end)
+
+	-- --- what has yet to run ---
+
+	local function lines_of(path, ...)
+		local code, out, err = cli.run { "check", path, ... }
+		assert.equal(1, code, err)
+		assert.equal("", out)
+		return (err:gsub(path:gsub("%p", "%%%0") .. ":", ""))
+	end
+
+	it("tells of all unknown names in functions, each with its line, and what was meant", function()
+		assert.equal([[
+5: unknown global 'prnt', did you mean 'print'?
+6: assignment to unknown global 'total': make it local, or define it at the top level of the file
+7: perilune has no 'patchh', did you mean 'patch'?
+8: k8s.status has no 'updat', did you mean 'update'?
+9: k8s.log has no 'inform', did you mean 'info'?
+10: os has no 'exit'
+11: unknown global 'undefined'
+12: perilune can't be changed
+13: module 'nowhere' not found: scripts can require perilune, cjson and the files of their own folder
+]], lines_of(script [[
+local k8s = require("perilune")
+local status, log = k8s.status, k8s["log"]
+k8s.on_shutdown(function()
+	return function()
+		prnt "x"
+		total = 1
+		k8s.patchh({}, {})
+		local _, err = status.updat {}
+		if not err then log["inform"] "x" end
+		os.exit(1)
+		_G.undefined()
+		k8s.sleep = nil
+		require "nowhere"
+	end
+end)
+]]))
+	end)
+
+	it("says once what the script fails with at its top level, and the rest as well", function()
+		assert.equal("1: unknown global 'prnt', did you mean 'print'?\n2: unknown global 'fob'\n",
+			lines_of(script "prnt(1)\nlocal function f() fob() end\n"))
+		assert.equal("1: unknown global 'k8s': begin with local k8s = require \"perilune\"\n", lines_of(script "k8s.informer {}\n"))
+	end)
+
+	it("looks into the modules that a script requires, at once or later", function()
+		local place = files.folder()
+		files.write(place .. "/init.lua", 'shared = require "now"\nlocal function f() require("a.b") end\n')
+		local now = files.write(place .. "/now.lua", "return { f = function() fob() end }\n")
+		assert(os.execute("mkdir " .. place .. "/a"))
+		local later = files.write(place .. "/a/b.lua", "local function f() shared.x() end\nlocal =\n")
+		local code, _, err = cli.run { "check", place }
+		assert.equal(1, code)
+		assert.equal(("%s:2: '<name>' expected near '='\n%s:1: unknown global 'fob'\n"):format(later, now), err)
+	end)
+
+	it("knows what is a local, a field or a global of the script's own", function()
+		local code, _, err = cli.run { "check", script [===[
+			local k8s = require "perilune"
+			if k8s then helper = function() return later() end end
+			function later() return helper, table.mine() end
+			table.mine = function() end
+			local function shadows(k8s) k8s.nothing() end
+			local function shadowed() local k8s = {} k8s.nothing() end
+			local other = k8s
+			other = { nothing = 1 }
+			local function f(a, ...)
+				local prnt = { prnt = 1, ["x"] = a, ... ; function() return a end }
+				for i, v in pairs { k8s.now() } do a = i .. v end
+				for i = 1, #prnt do a = -i ^ 2 end
+				repeat local inside = a until inside
+				goto done
+				while a do break end
+				::done::
+				return other.nothing, prnt.prnt:prnt(), k8s.config.anything, k8s.state.anything, ("%s"):format(1), a.b.c
+			end
+			k8s.state.mine = f
+			local long = [==[ fob() ]==] -- fob()
+			--[[ fob() ]] local text = 'fob()\'' .. "\"fob()"
+		]===] }
+		assert.equal(0, code, err)
+	end)
+
+	it("says nothing of globals that a script defines by means of its own, nor with --unsafe-libs", function()
+		for _, text in ipairs { "local function f() fob() end setfenv(f, {})", "rawset(_G, 'fob', 1) local function f() fob() end" } do
+			assert.equal(0, (cli.run { "check", script(text) }))
+		end
+		assert.equal(0, (cli.run { "check", script "local function f() io.open(fob) end", "--unsafe-libs" }))
+		fails(script "local function f() io.open(fob) end", ":1: unknown global 'io'", ":1: unknown global 'fob'")
+	end)
+
+	it("tells of each script of a folder", function()
+		local place = files.folder()
+		files.write(place .. "/a.lua", "error 'one'")
+		files.write(place .. "/b.lua", "error 'two'")
+		fails(place, "/a.lua:1: one", "/b.lua:1: two")
+	end)
 end)
