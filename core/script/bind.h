@@ -37,6 +37,7 @@ int bind_state_copy(struct script *from, struct script *to, struct err *err);
 void bind_informer_end_all(struct script *script);      /* ends what waits for that; before its state is freed */
 bool bind_index_all_filed(const struct script *script); /* its indexes hold all that was there before them */
 void bind_index_end_all(struct script *script); /* takes its indexes out of the caches; before its state is freed */
+void bind_string_open(lua_State *L);            /* not of that module: into the table string itself */
 void bind_testing_open(lua_State *L);           /* not of that module: of specs' states, as perilune.testing.core */
 void bind_service_open(lua_State *L);           /* of that one, whose table is on top of the stack */
 

@@ -200,6 +200,8 @@ void library_run(lua_State *L, const char *name, int arguments)
 void library_open(lua_State *L, bool full)
 {
 	luaL_openlibs(L);
+	if (!full)
+		bind_string_open(L); /* before all that takes the functions from there */
 	task_push_guard(L);
 	lua_pushcfunction(L, l_killed);
 	library_run(L, "perilune.guard", 3);

@@ -38,29 +38,34 @@ static void set_timer(double seconds)
 		ticking = 0;
 }
 
-/* The script's own line, not that of a function of ours that it called. */
+/* The script's own line, not that of a function of ours or of LuaJIT's that it called. */
 static void note_place(lua_State *L, struct state *state)
 {
 	lua_Debug record;
 	strcpy(state->killed_at, "?");
 	for (int level = 0; lua_getstack(L, level, &record); level++) {
 		lua_getinfo(L, "Sl", &record);
-		if (record.currentline < 0 || strncmp(record.short_src, "perilune.", 9) == 0)
+		if (record.currentline <= 0 || strncmp(record.short_src, "perilune.", 9) == 0)
 			continue;
 		snprintf(state->killed_at, sizeof(state->killed_at), "%s:%d", record.short_src, record.currentline);
 		return;
 	}
 }
 
-static void kill_hook(lua_State *L, lua_Debug *record)
+static void stop(lua_State *L)
 {
-	(void)record;
 	struct state *state = state_of(L);
 	if (state->killed != KILL_TIME)
 		note_place(L, state);
 	state->killed = KILL_TIME;
 	lua_pushliteral(L, "stopped: ran too long without yielding");
 	lua_error(L);
+}
+
+static void kill_hook(lua_State *L, lua_Debug *record)
+{
+	(void)record;
+	stop(L);
 }
 
 /* In the signal handler: nothing here but what POSIX or LuaJIT allows there. */
@@ -131,4 +136,10 @@ void limit_leave(const struct limit *limit)
 bool limit_is_over(void)
 {
 	return armed;
+}
+
+void limit_check(lua_State *L)
+{
+	if (armed)
+		stop(L);
 }

@@ -21,4 +21,7 @@ void limit_leave(const struct limit *limit); /* disarms the hook when it was arm
 /* Whether the present entry has passed its limit: for C functions that may run long, which no hook can enter. */
 bool limit_is_over(void);
 
+/* For such functions too: stops the script here, as the hook would, when that is so. Raises then. */
+void limit_check(lua_State *L);
+
 #endif

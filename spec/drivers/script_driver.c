@@ -4,7 +4,9 @@
  *   script_driver memory FILE           runs the chunk again and again, each time with a little more memory, from none
  * to enough
  *   script_driver stops SECONDS FILE    runs the chunk three times under a time limit, so many seconds apart, and
- * prints why the state is parked then */
+ * prints why the state is parked then
+ *   script_driver strings FILE TEXT...  runs the chunk without limits in a state with the full library. Its arguments
+ * are a function, after which the table string has what scripts have there, and the texts */
 #include <lauxlib.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +31,7 @@ struct chunk {
 	const char *path;
 	int reference;
 	struct err *err;
+	char **texts; /* of strings: NULL behind the last */
 };
 
 struct outcome {
@@ -120,7 +123,7 @@ static int time_chunk(const char *path, double limit)
 	struct err err;
 	struct state_options options = {.name = "chunk", .memory_limit = MEMORY_LIMIT, .time_limit = limit};
 	struct state *state = state_new(&options, &err);
-	struct chunk chunk = {path, LUA_NOREF, &err};
+	struct chunk chunk = {path, LUA_NOREF, &err, NULL};
 	if (!state || call_plain(state, load_chunk, &chunk, &err) < 0) {
 		fprintf(stderr, "%s\n", err.message);
 		state_free(state);
@@ -141,7 +144,7 @@ static int sweep_memory(const char *path)
 	struct err err;
 	struct state_options options = {.name = "chunk", .memory_limit = MEMORY_LIMIT};
 	struct state *state = state_new(&options, &err);
-	struct chunk chunk = {path, LUA_NOREF, &err};
+	struct chunk chunk = {path, LUA_NOREF, &err, NULL};
 	if (!state || call_plain(state, load_chunk, &chunk, &err) < 0)
 		return fprintf(stderr, "%s\n", err.message), 1;
 	int refused = 0, rounds = 0;
@@ -170,7 +173,7 @@ static int stop_thrice(const char *path, double apart)
 	struct err err;
 	struct state_options options = {.name = "chunk", .time_limit = 0.05};
 	struct state *state = state_new(&options, &err);
-	struct chunk chunk = {path, LUA_NOREF, &err};
+	struct chunk chunk = {path, LUA_NOREF, &err, NULL};
 	if (!state || call_plain(state, load_chunk, &chunk, &err) < 0)
 		return fprintf(stderr, "%s\n", err.message), 1;
 	struct outcome outcome;
@@ -185,6 +188,37 @@ static int stop_thrice(const char *path, double apart)
 	return 0;
 }
 
+static int l_open_strings(lua_State *L)
+{
+	bind_string_open(L);
+	return 0;
+}
+
+static int call_chunk(lua_State *L, void *data)
+{
+	const struct chunk *chunk = data;
+	int arguments = 1;
+	lua_rawgeti(L, LUA_REGISTRYINDEX, chunk->reference);
+	lua_pushcfunction(L, l_open_strings);
+	for (char **text = chunk->texts; *text; text++, arguments++)
+		lua_pushstring(L, *text);
+	return call_function(L, arguments, 0, chunk->err);
+}
+
+static int run_strings(char **argv)
+{
+	struct err err;
+	struct state_options options = {.name = "chunk", .full_library = true};
+	struct state *state = state_new(&options, &err);
+	struct chunk chunk = {argv[0], LUA_NOREF, &err, argv + 1};
+	int failed = !state || call_plain(state, load_chunk, &chunk, &err) < 0 ||
+		     call_plain(state, call_chunk, &chunk, &err) < 0;
+	if (failed)
+		fprintf(stderr, "%s\n", err.message);
+	state_free(state);
+	return failed;
+}
+
 int main(int argc, char **argv)
 {
 	int failed = 0;
@@ -195,8 +229,12 @@ int main(int argc, char **argv)
 		failed = sweep_memory(argv[2]);
 	} else if (argc == 4 && strcmp(argv[1], "stops") == 0) {
 		failed = stop_thrice(argv[3], strtod(argv[2], NULL));
+	} else if (argc >= 3 && strcmp(argv[1], "strings") == 0) {
+		failed = run_strings(argv + 2);
 	} else {
-		fprintf(stderr, "usage: script_driver time SECONDS FILE... | memory FILE | stops SECONDS FILE\n");
+		fprintf(stderr,
+			"usage: script_driver time SECONDS FILE... | memory FILE | stops SECONDS FILE | strings FILE "
+			"TEXT...\n");
 		return 2;
 	}
 	return alloc_live(stderr) ? 1 : failed;

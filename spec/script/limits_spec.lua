@@ -40,6 +40,18 @@ describe("a script that runs too long is stopped in time", function()
 		["in an iterator"] = "for _ in function() while true do end end do end",
 		["in a sort's comparison"] = "table.sort({ 3, 2, 1 }, function() while true do end end)",
 		["in a gsub's replacement"] = "return (('x'):gsub('x', function() while true do end end))",
+		["in a pattern that takes quadratic time"] = "('a'):rep(1e6):find('a-b')",
+		["in a pattern that takes exponential time"] = "('a'):rep(200):match(('a?'):rep(150) .. 'b')",
+		["in a replacement that finds nothing"] = "('x'):rep(1e6):gsub('.-b', '')",
+		["in a replacement by nothing"] = "('a'):rep(1e6):gsub('(b?)', ('%1'):rep(1e6))",
+		["in an iteration over matches"] = "for _ in ('a'):rep(1e6):gmatch('a*a*b') do end",
+		["in brackets that don't balance"] = "('('):rep(1e6):gsub('%b()', '')",
+		["in text that is sought again"] = "('a'):rep(1e6):find('(a*)%1b')",
+		["in a long set"] = "('a'):rep(1e6):find('a[' .. ('b'):rep(1e6) .. ']')",
+		["in a long set's frontier"] = "('a'):rep(1e6):find('%f[' .. ('b'):rep(1e6) .. ']')",
+		["in match after match"] = "while true do ('x'):rep(1e6):find('%f[^x]y') end",
+		["catching the stop of a match"] = "while true do pcall(string.find, ('a'):rep(1e6), 'a-b') end",
+		["in a library function written in Lua"] = "table.move({}, 1, 1e9, 2)",
 		["in error's __tostring"] = "error(setmetatable({}, { __tostring = function() while true do end end }))",
 		["in encoding what is exponential"] =
 			"local t = {} for _ = 1, 40 do t = { t, t } end pcall(require('perilune').json.encode, t)",
@@ -78,6 +90,11 @@ describe("a state that was stopped three times", function()
 end)
 
 describe("a script that fails", function()
+	it("is not stopped by a plain search in a long text", function()
+		local outcome = run("error(('a'):rep(2e6):find(('a'):rep(1e6) .. 'b', 1, true) or 'not there')", 10)
+		assert.matches("not there", outcome.err)
+	end)
+
 	it("ends in a plain error when coroutines nest deeper than 200", function()
 		local outcome = run [[
 			local depth = 0
