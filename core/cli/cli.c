@@ -16,7 +16,7 @@
 
 #define FLAGS_RUN                                                                                                      \
 	(FLAGS_CLUSTER | FLAGS_SCRIPT | FLAGS_HOST | FLAGS_ELECTION | FLAGS_LISTEN | FLAGS_LOG | FLAGS_SANDBOX |       \
-	 FLAGS_MANIFESTS | FLAGS_SOCKET)
+	 FLAGS_MANIFESTS | FLAGS_SOCKET | FLAGS_WATCH)
 
 static const struct verb verbs[] = {
     {"run", "PATH...", "run the scripts until SIGTERM or SIGINT",

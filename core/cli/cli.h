@@ -19,7 +19,8 @@ enum {                    /* which flags a verb takes; each row of the flags in 
        FLAGS_MANIFESTS = 128, /* what is in it */
        FLAGS_TLS = 256,       /* how it is served */
        FLAGS_ELECTION = 512,  /* which of several hosts leads */
-       FLAGS_SOCKET = 1024    /* how a running host is found */
+       FLAGS_SOCKET = 1024,   /* how a running host is found */
+       FLAGS_WATCH = 2048     /* whether files that change are loaded anew */
 };
 
 struct verb {

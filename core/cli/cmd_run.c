@@ -2,6 +2,7 @@
 
 #include "cli/program.h"
 #include "cli/progress.h"
+#include "cli/refresh.h"
 #include "cli/signals.h"
 #include "ops/control.h"
 #include "ops/pages.h"
@@ -76,20 +77,33 @@ static void announce(const struct config *config, const struct options *options)
 		 "perilune " PERILUNE_VERSION);
 }
 
+static int watch_files(const struct program *program, struct refresh **refresh)
+{
+	struct err err;
+	if (!refresh_new(program->loop, program->host, program->options, refresh, &err))
+		return 0;
+	err_prefix(&err, "--watch");
+	return program_fail(program, &err);
+}
+
 static int load_and_run(struct program *program)
 {
 	struct pages *pages = NULL;
 	struct control *control = NULL;
+	struct refresh *refresh;
 	signals_end(program->loop, program->host);
 	signals_reload(program->loop, program->host);
 	announce(program->config, program->options);
-	int code = program_load(program);
+	int code = watch_files(program, &refresh);
+	if (!code)
+		code = program_load(program);
 	if (!code)
 		code = listen_at(program, &pages);
 	if (!code)
 		code = open_control(program, &control);
 	if (!code)
 		code = run_host(program);
+	refresh_free(refresh);
 	control_free(control);
 	pages_free(pages);
 	return code;

@@ -46,6 +46,8 @@ static const struct flag flags[] = {
      "caches without progress for this long end the program (2m); 0: never"},
     {"grace-period", 0, "DURATION", FLAGS_HOST, &value_duration, FIELD(grace_period),
      "what running calls get at the end (30s)"},
+    {"watch", 0, NULL, FLAGS_WATCH, &value_choice, FIELD(watch),
+     "reload when files change; a mounted ConfigMap's do without it, unless --watch=false"},
     {"leader-elect", 0, NULL, FLAGS_ELECTION, &value_switch, FIELD(leader_elect),
      "of several hosts one leads; controllers and timers marked leader run there"},
     {"lease", 0, "NAMESPACE/NAME", FLAGS_ELECTION, &value_lease, FIELD(lease),

@@ -28,6 +28,7 @@ struct options {
 	double lease_duration, renew_deadline, retry_period;
 	size_t memory_limit;
 	bool jit, unsafe_libs, dry_run, sandbox;
+	enum value_choice watch;
 	struct value_texts manifests;
 	const char *tls_cert, *tls_key, *tls_ca; /* NULL where not given */
 	const char *output;                      /* NULL, "json" or "text" */

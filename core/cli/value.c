@@ -42,6 +42,15 @@ static int read_switch(const char *text, void *out)
 	return 0;
 }
 
+static int read_choice(const char *text, void *out)
+{
+	bool yes;
+	if (read_switch(text, &yes))
+		return -1;
+	*(enum value_choice *)out = yes ? CHOICE_YES : CHOICE_NO;
+	return 0;
+}
+
 static int read_duration(const char *text, void *out)
 {
 	double seconds = clock_duration(text);
@@ -176,6 +185,7 @@ static int read_output(const char *text, void *out)
 
 const struct value_kind value_text = {read_text, "a name or path"};
 const struct value_kind value_switch = {read_switch, "true or false"};
+const struct value_kind value_choice = {read_choice, "true or false"};
 const struct value_kind value_duration = {read_duration, "a duration such as 30s, 2m, 1h30m or 0"};
 const struct value_kind value_size = {read_size, "a size such as 64MiB, 1GiB or 0"};
 const struct value_kind value_address = {read_address, "ADDR:PORT such as 127.0.0.1:8080, :8080 or [::1]:8080, or off"};

@@ -11,6 +11,9 @@ struct value_texts {
 void value_texts_add(struct value_texts *texts, const char *text);
 void value_texts_fini(struct value_texts *texts);
 
+/* A switch that may be left alone. */
+enum value_choice { CHOICE_OPEN, CHOICE_YES, CHOICE_NO };
+
 struct value_lease {
 	char namespace[64], name[254]; /* "" where not given */
 };
@@ -23,6 +26,7 @@ struct value_kind {
 
 extern const struct value_kind value_text;      /* const char *; not empty */
 extern const struct value_kind value_switch;    /* bool */
+extern const struct value_kind value_choice;    /* enum value_choice */
 extern const struct value_kind value_duration;  /* double, seconds */
 extern const struct value_kind value_size;      /* size_t, bytes */
 extern const struct value_kind value_address;   /* const char *: ADDR:PORT or "off" */

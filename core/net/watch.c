@@ -41,6 +41,7 @@ struct rows {
 
 struct watch {
 	struct loop *loop;
+	const char *ending;
 	loop_fn on_change;
 	void *data;
 	int fd;
@@ -213,18 +214,28 @@ static void look_up(struct watch *watch)
 
 /* --- events --- */
 
-static bool is_hidden(const char *name)
+static bool ends_in(const char *name, const char *ending)
 {
-	return name[0] == '.' && name[1] != '.';
+	size_t length = strlen(name), ending_length = strlen(ending);
+	return length >= ending_length && !strcmp(name + length - ending_length, ending);
 }
 
-static bool row_counts(const struct row *row, const struct inotify_event *event)
+/* A folder that Lua code is required from has no dot in its name; of a link to one the system does not say what it is.
+ */
+static bool name_counts(const struct watch *watch, const char *name, uint32_t mask)
+{
+	if (name[0] == '.')
+		return name[1] == '.';
+	return (mask & IN_ISDIR) || ends_in(name, watch->ending) || (!strchr(name, '.') && (mask & ~IN_CLOSE_WRITE));
+}
+
+static bool row_counts(const struct watch *watch, const struct row *row, const struct inotify_event *event)
 {
 	if (row->wd != event->wd)
 		return false;
 	if (!event->len) /* the folder itself */
 		return true;
-	return row->name ? !strcmp(row->name, event->name) : !is_hidden(event->name);
+	return row->name ? !strcmp(row->name, event->name) : name_counts(watch, event->name, event->mask);
 }
 
 /* Of a folder that is watched no more, events may still come. */
@@ -233,7 +244,7 @@ static bool counts(const struct watch *watch, const struct inotify_event *event)
 	if (event->mask & IN_Q_OVERFLOW)
 		return true;
 	for (size_t i = 0; i < watch->rows.count; i++)
-		if (row_counts(&watch->rows.items[i], event))
+		if (row_counts(watch, &watch->rows.items[i], event))
 			return true;
 	return false;
 }
@@ -292,7 +303,7 @@ static void on_ready(struct ev_loop *ev, ev_io *watcher, int events)
 
 /* --- making and freeing --- */
 
-struct watch *watch_new(struct loop *loop, loop_fn on_change, void *data, struct err *err)
+struct watch *watch_new(struct loop *loop, const char *ending, loop_fn on_change, void *data, struct err *err)
 {
 	int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	if (fd < 0) {
@@ -302,6 +313,7 @@ struct watch *watch_new(struct loop *loop, loop_fn on_change, void *data, struct
 	}
 	struct watch *watch = alloc_object(&watch_type, sizeof(*watch));
 	watch->loop = loop;
+	watch->ending = ending;
 	watch->on_change = on_change;
 	watch->data = data;
 	watch->fd = fd;

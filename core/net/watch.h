@@ -4,8 +4,8 @@
  * folder of a path that is none, and in WATCH_FOLDERS folders below each, the nearest ones, links followed; and what
  * takes another place on the way to a path, be it a folder or a link. So it sees files that are written in place or
  * by rename, new and removed ones, folders that go and come back, and links that are swapped, as in a ConfigMap mount.
- * Names with a dot at their head don't count, but those with two do. It may be a false alarm: whoever is told looks
- * for himself.
+ * In a folder, files of one ending count, and what may be a folder or a link to one; names with a dot at their head
+ * don't, but those with two do. It may be a false alarm: whoever is told looks for himself.
  *
  * A burst is told once: when nothing has happened for WATCH_QUIET, and WATCH_LONGEST after its begin at the latest.
  *
@@ -22,8 +22,9 @@
 
 struct watch;
 
-/* on_change is called from the loop. NULL with err, when the system gives no more of what it takes. */
-struct watch *watch_new(struct loop *loop, loop_fn on_change, void *data, struct err *err);
+/* ending: borrowed for its life. on_change is called from the loop. NULL with err, when the system gives no more of
+ * what it takes. */
+struct watch *watch_new(struct loop *loop, const char *ending, loop_fn on_change, void *data, struct err *err);
 void watch_free(struct watch *watch); /* NULL is harmless */
 
 /* Copied; a relative one is taken from the folder that is the working folder now. What happens from here on is told. */

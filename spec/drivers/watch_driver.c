@@ -24,7 +24,7 @@ int main(int argc, char **argv)
 	struct err err;
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	loop = loop_new(&err);
-	struct watch *watch = watch_new(loop, on_change, "changed", &err);
+	struct watch *watch = watch_new(loop, ".lua", on_change, "changed", &err);
 	for (int i = 1; i < argc; i++)
 		watch_add(watch, argv[i]);
 	loop_on_signal(loop, SIGTERM, stop, NULL);
