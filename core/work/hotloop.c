@@ -12,38 +12,45 @@ ALLOC_TYPE(hot_type, "hot key");
 #define LONGEST_DELAY 30.0
 
 struct hot {
+	struct list node;   /* in hotloop->returns */
 	double since, last; /* clock_now's scale: of the window, and of the last return */
 	unsigned count;     /* in the window */
 	double delay;       /* of the last return; 0 while the key is not hot */
+	size_t length;
+	char key[];
 };
 
-static void forget(struct hotloop *hotloop, const char *key, size_t length)
+/* How many keys one turn forgets at most, so that others get theirs. */
+#define MOST_AT_ONCE 1000
+
+static void forget(struct hotloop *hotloop, struct hot *hot)
 {
-	alloc_object_free(&hot_type, strmap_remove(&hotloop->keys, key, length));
+	strmap_remove(&hotloop->keys, hot->key, hot->length);
+	list_remove(&hot->node);
+	alloc_object_free(&hot_type, hot);
 }
 
-/* One that is quiet, so that the map need not be walked in the order of anything: NULL when there is none. */
-static const char *find_quiet(const struct hotloop *hotloop, size_t *length)
+static struct hot *first_of(const struct hotloop *hotloop)
 {
-	const char *key;
-	void *value;
-	for (size_t cursor = 0; strmap_next(&hotloop->keys, &cursor, &key, length, &value);)
-		if (clock_now() - ((const struct hot *)value)->last >= HOTLOOP_QUIET)
-			return key;
-	return NULL;
+	return LIST_ENTRY(hotloop->returns.next, struct hot, node);
+}
+
+static double quiet_at(const struct hot *hot)
+{
+	return hot->last + HOTLOOP_QUIET;
 }
 
 static void on_sweep(void *data)
 {
 	struct hotloop *hotloop = data;
-	size_t length;
-	for (const char *key; (key = find_quiet(hotloop, &length));) {
-		char *copy = alloc_text(key, length); /* the map's own goes with the entry */
-		forget(hotloop, copy, length);
-		alloc_free(copy);
+	double now = clock_now();
+	for (int i = 0; i < MOST_AT_ONCE && !list_is_empty(&hotloop->returns); i++) {
+		if (now < quiet_at(first_of(hotloop)))
+			break;
+		forget(hotloop, first_of(hotloop));
 	}
-	if (hotloop->keys.count)
-		loop_timer_start(hotloop->loop, &hotloop->sweep, HOTLOOP_QUIET);
+	if (!list_is_empty(&hotloop->returns))
+		loop_timer_start(hotloop->loop, &hotloop->sweep, quiet_at(first_of(hotloop)) - now);
 }
 
 void hotloop_init(struct hotloop *hotloop, struct loop *loop)
@@ -51,17 +58,15 @@ void hotloop_init(struct hotloop *hotloop, struct loop *loop)
 	memset(hotloop, 0, sizeof(*hotloop));
 	hotloop->loop = loop;
 	strmap_init(&hotloop->keys);
+	list_init(&hotloop->returns);
 	loop_timer_init(&hotloop->sweep, on_sweep, hotloop);
 }
 
 void hotloop_fini(struct hotloop *hotloop)
 {
-	const char *key;
-	size_t length;
-	void *value;
 	loop_timer_stop(hotloop->loop, &hotloop->sweep);
-	for (size_t cursor = 0; strmap_next(&hotloop->keys, &cursor, &key, &length, &value);)
-		alloc_object_free(&hot_type, value);
+	while (!list_is_empty(&hotloop->returns))
+		forget(hotloop, first_of(hotloop));
 	strmap_fini(&hotloop->keys);
 }
 
@@ -90,7 +95,10 @@ static struct hot *hot_of(struct hotloop *hotloop, const char *key, size_t lengt
 	struct hot *hot = strmap_get(&hotloop->keys, key, length);
 	if (hot)
 		return hot;
-	hot = alloc_object(&hot_type, sizeof(*hot));
+	hot = alloc_object(&hot_type, sizeof(*hot) + length);
+	list_init(&hot->node);
+	hot->length = length;
+	memcpy(hot->key, key, length);
 	hot->since = hot->last = clock_now();
 	strmap_put(&hotloop->keys, key, length, hot);
 	if (!loop_timer_active(&hotloop->sweep))
@@ -98,7 +106,7 @@ static struct hot *hot_of(struct hotloop *hotloop, const char *key, size_t lengt
 	return hot;
 }
 
-static void count(struct hot *hot)
+static void count(struct hotloop *hotloop, struct hot *hot)
 {
 	double now = clock_now();
 	if (now - hot->last >= HOTLOOP_QUIET)
@@ -109,6 +117,8 @@ static void count(struct hot *hot)
 	}
 	hot->last = now;
 	hot->count++;
+	list_remove(&hot->node);
+	list_add_tail(&hotloop->returns, &hot->node);
 }
 
 struct hotloop_verdict hotloop_returned(struct hotloop *hotloop, const char *key, size_t length, const char *version)
@@ -117,7 +127,7 @@ struct hotloop_verdict hotloop_returned(struct hotloop *hotloop, const char *key
 	if (!verdict.own)
 		return verdict;
 	struct hot *hot = hot_of(hotloop, key, length);
-	count(hot);
+	count(hotloop, hot);
 	if (hot->delay > 0)
 		hot->delay = fmin(hot->delay * 2, LONGEST_DELAY);
 	else if (hot->count > HOTLOOP_MOST) {

@@ -21,7 +21,8 @@
 struct hotloop {
 	struct loop *loop;
 	struct loop_timer sweep;
-	struct strmap keys; /* to struct hot: those that came back lately */
+	struct strmap keys;  /* to struct hot: those that came back lately */
+	struct list returns; /* the same, the one that has been quiet longest first */
 	struct {
 		uint64_t key; /* its hash */
 		char version[OBJECT_VERSION_MAX + 1];

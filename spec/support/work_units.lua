@@ -82,6 +82,10 @@ function units.close()
 	assert(c.alloc_live(nil) == live, "something was left alive")
 end
 
+function units.loop()
+	return loop
+end
+
 --- Runs what is due and posted at the present time.
 function units.turn()
 	c.loop_turn(loop, 0)
