@@ -6,6 +6,13 @@
 
 #define LONGEST_NEEDS ((size_t)1 << 20)
 
+/* As it grows: a list may name one long text, or one rule, any number of times. */
+static void check_length(lua_State *L, const struct buf *rules)
+{
+	if (script_of(L)->needs.length + rules->length > LONGEST_NEEDS)
+		bind_misuse(L, "k8s.needs: a script can't need more than a megabyte of rules");
+}
+
 static void append_list(lua_State *L, int rule, const char *name, struct buf *out)
 {
 	size_t count;
@@ -16,6 +23,7 @@ static void append_list(lua_State *L, int rule, const char *name, struct buf *ou
 	for (size_t i = 0; i < count; i++) {
 		buf_append_text(out, i ? "," : "");
 		buf_append_json_string(out, words[i], strlen(words[i]));
+		check_length(L, out);
 	}
 	buf_append_text(out, "]");
 }
@@ -49,8 +57,6 @@ static int l_needs(lua_State *L)
 		read_rule(L, rules);
 		lua_pop(L, 1);
 	}
-	if (needs->length + rules->length > LONGEST_NEEDS)
-		return bind_misuse(L, "k8s.needs: a script can't need more than a megabyte of rules");
 	buf_append(needs, rules->data, rules->length);
 	return 0;
 }

@@ -42,6 +42,19 @@ describe("k8s.needs", function()
 			assert.matches("needs_spec.lua:%d+: .*" .. message, err)
 		end
 	end)
+
+	it("refuses rules of more than a megabyte, however small the table that lists them", function()
+		local long, rules, words = ("x"):rep(1000000), {}, {}
+		for i = 1, 2000 do
+			words[i] = long
+		end
+		for i = 1, 2000 do
+			rules[i] = { apiGroups = "", resources = words, verbs = "get" }
+		end
+		local ok, err = pcall(k8s.needs, rules)
+		assert.is_false(ok)
+		assert.matches("more than a megabyte of rules", err)
+	end)
 end)
 
 describe("k8s.state", function()
