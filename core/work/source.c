@@ -67,6 +67,18 @@ static bool is_of_another(const struct source *source, struct json_slice referen
 	       !json_string_equals(json_get(reference, "uid"), object_uid(owner));
 }
 
+/* Whoever may make a child writes what he likes there, and the API server takes it: a slash would make a key of another
+ * namespace. */
+static int append_name(struct json_slice reference, struct buf *key)
+{
+	size_t start = key->length;
+	if (json_string_append(json_get(reference, "name"), key) < 0)
+		return -1;
+	const char *name = buf_text(key) + start;
+	size_t length = key->length - start;
+	return length && length <= WORK_NAME_MAX && strcspn(name, "/") == length ? 0 : -1;
+}
+
 static void add_owner(struct source *source, const struct object *object, struct json_slice reference)
 {
 	const struct resource *resource = informer_resource(source->primary);
@@ -75,7 +87,7 @@ static void add_owner(struct source *source, const struct object *object, struct
 	buf_reset(&source->key);
 	if (resource->namespaced)
 		buf_append_format(&source->key, "%s/", object_namespace(object));
-	if (json_string_append(json_get(reference, "name"), &source->key) < 0 || is_of_another(source, reference))
+	if (append_name(reference, &source->key) < 0 || is_of_another(source, reference))
 		return;
 	add(source, buf_text(&source->key), source->key.length, object);
 }

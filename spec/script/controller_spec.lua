@@ -116,6 +116,19 @@ describe("a controller", function()
 			assert.same({}, told("ran", "namespace"))
 		end)
 
+		it("are of nothing where what names the owner is no name: a slash would lead to another namespace", function()
+			load [[
+				local namespaces = k8s.informer { apiVersion = "v1", kind = "Namespace", field_selector = "metadata.name=shop" }
+				k8s.controller { name = "keys", watch = namespaces, owns = { maps }, reconcile = function(request)
+					tell("ran", { name = request.name })
+				end }]]
+			for i, name in ipairs { "other/shop", "shop/", "/", ("x"):rep(254), "fine" } do
+				assert(cluster:create(map("child-" .. i, { owners = { { apiVersion = "v1", kind = "Namespace", name = name, uid = "1", controller = true } } })))
+			end
+			cluster:settle()
+			assert.same({ "fine" }, told "ran")
+		end)
+
 		it("come from a map, which sees the old object too", function()
 			load [[
 				local secrets = k8s.informer { apiVersion = "v1", kind = "Secret" }
