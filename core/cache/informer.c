@@ -199,6 +199,31 @@ bool informer_is_whole(const struct informer *informer)
 	return true;
 }
 
+/* Shown by an object that has it all. */
+static bool keeps_finalizers(const struct projection *projection, struct buf *scratch)
+{
+	static const char text[] =
+	    "{\"metadata\":{\"resourceVersion\":\"1\",\"deletionTimestamp\":\"-\",\"finalizers\":[\"-\"]}}";
+	struct err err;
+	if (projection_apply(projection, "v1", "Probe", (struct json_slice){text, sizeof(text) - 1}, scratch, &err))
+		return false;
+	struct json_slice metadata = json_get((struct json_slice){scratch->data, scratch->length}, "metadata");
+	struct json_iter finalizers = json_iterate(json_get(metadata, "finalizers"));
+	return json_get(metadata, "resourceVersion").data && json_get(metadata, "deletionTimestamp").data &&
+	       json_next(&finalizers);
+}
+
+bool informer_keeps_finalizers(const struct informer *informer)
+{
+	struct projection projection = informer->feed->projection;
+	struct buf scratch;
+	projection.transform = NULL;
+	buf_init(&scratch, 0);
+	bool keeps = keeps_finalizers(&projection, &scratch);
+	buf_fini(&scratch);
+	return keeps;
+}
+
 struct store *informer_store(struct informer *informer)
 {
 	return informer->feed->store;

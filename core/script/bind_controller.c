@@ -127,7 +127,8 @@ static int l_new(lua_State *L)
 	return 1;
 }
 
-/* informer(value): { label_selector =, field_selector =, apiVersion =, kind = } of an informer; nil when it is none. */
+/* informer(value): { label_selector =, field_selector =, apiVersion =, kind =, keeps_finalizers = } of an informer; nil
+ * when it is none. */
 static int l_informer(lua_State *L)
 {
 	const struct handle *handle = bind_informer_at(L, 1);
@@ -137,7 +138,9 @@ static int l_informer(lua_State *L)
 					 {"field_selector", informer_field_selector(handle->informer)},
 					 {"apiVersion", informer_api_version(handle->informer)},
 					 {"kind", informer_kind(handle->informer)}};
-	lua_createtable(L, 0, 4);
+	lua_createtable(L, 0, 5);
+	lua_pushboolean(L, informer_keeps_finalizers(handle->informer));
+	lua_setfield(L, -2, "keeps_finalizers");
 	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
 		lua_pushstring(L, fields[i][1]);
 		lua_setfield(L, -2, fields[i][0]);

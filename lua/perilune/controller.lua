@@ -281,6 +281,9 @@ local function check_finalizer(options, informer)
 	if selector then
 		misuse(("%s: a finalizer together with the selector \"%s\", which an object could leave: its cleanup would never run"):format(WHAT, selector))
 	end
+	if not informer.keeps_finalizers then
+		misuse(WHAT .. ": a finalizer needs metadata.finalizers, deletionTimestamp and resourceVersion in the cache: see the informer's drop and keep")
+	end
 end
 
 -- A function of the script's own must not hide that an object is to be cleaned up.

@@ -462,6 +462,10 @@ describe("a controller", function()
 			fails("name = 'a', watch = maps, reconcile = f, cleanup = f", "cleanup needs a finalizer")
 			fails("name = 'a', watch = maps, reconcile = f, cleanup = f, finalizer = 'plain'", "a finalizer is a domain and a name")
 			fails("name = 'a', watch = some, reconcile = f, cleanup = f, finalizer = 'example.com/a'", "\"app=web\", which an object could leave")
+			for _, lossy in ipairs { "drop = { 'metadata.finalizers' }", "drop = { 'metadata.deletionTimestamp' }", "keep = { 'spec', 'metadata.finalizers' }" } do
+				fails("name = 'a', watch = k8s.informer { apiVersion = 'v1', kind = 'Secret', " .. lossy .. " }, reconcile = f, cleanup = f, finalizer = 'example.com/a'",
+					"a finalizer needs metadata.finalizers, deletionTimestamp and resourceVersion in the cache")
+			end
 			fails("name = 'a', watch = maps, reconcile = f } k8s.controller { name = 'a', watch = maps, reconcile = f", "there is a controller 'a' already")
 		end)
 
@@ -469,6 +473,14 @@ describe("a controller", function()
 			load [[
 				local one = k8s.informer { apiVersion = "v1", kind = "Secret", field_selector = "metadata.name=one" }
 				k8s.controller { name = "a", watch = one, reconcile = print, cleanup = print, finalizer = "example.com/a" }]]
+		end)
+
+		it("takes a finalizer with a cache that holds only what that needs", function()
+			load [[
+				local some = k8s.informer { apiVersion = "v1", kind = "Secret", keep = { "metadata" } }
+				local heads = k8s.informer { apiVersion = "v1", kind = "Secret", metadata_only = true }
+				k8s.controller { name = "a", watch = some, reconcile = print, cleanup = print, finalizer = "example.com/a" }
+				k8s.controller { name = "b", watch = heads, reconcile = print, cleanup = print, finalizer = "example.com/b" }]]
 		end)
 	end)
 end)
