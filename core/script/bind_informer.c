@@ -175,11 +175,12 @@ void bind_informer_end_all(struct script *script)
 		leave(LIST_ENTRY(script->leaving.next, struct leaving, node));
 }
 
+/* Not by way of state_of: when the state is closed, it has its own allocator back. */
 static int l_gc(lua_State *L)
 {
 	struct handle *handle = bind_informer_self(L);
-	if (handle->informer && state_of(L)->hook)
-		leave_later(script_of(L), handle->informer);
+	if (handle->informer && handle->factory->script->state->hook)
+		leave_later(handle->factory->script, handle->informer);
 	else
 		informer_unref(handle->informer);
 	handle->informer = NULL;
