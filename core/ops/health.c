@@ -1,6 +1,7 @@
 #include "ops/health.h"
 
 #include "base/clock.h"
+#include "script/stall.h"
 
 void health_live(void *data, pages_query query, void *request, struct server_answer *answer)
 {
@@ -11,8 +12,11 @@ void health_live(void *data, pages_query query, void *request, struct server_ans
 		buf_append_text(&answer->body, "ok\n");
 		return;
 	}
+	char stall[1024];
+	bool named = stall_read(stall, sizeof(stall));
 	answer->status = 503;
-	buf_append_format(&answer->body, "the event loop has been stuck for %.0f s\n", busy);
+	buf_append_format(&answer->body, "the event loop has been stuck for %.0f s%s%s\n", busy, named ? ": " : "",
+			  stall);
 }
 
 void health_ready(void *data, pages_query query, void *request, struct server_answer *answer)

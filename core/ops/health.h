@@ -5,7 +5,7 @@
 #include "ops/pages.h"
 
 /* Made on the server's own thread: 200 "ok", or 503 when the loop has been busy with one thing for longer than the
- * pages' patience. A loop that waits for events is idle, not stuck. */
+ * pages' patience; the script in which it is stuck is named. A loop that waits for events is idle, not stuck. */
 void health_live(void *pages, pages_query query, void *request, struct server_answer *answer);
 
 /* 200 "ok", or 503 with each informer and why it is late; ?verbose lists them in either case. */

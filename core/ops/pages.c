@@ -9,9 +9,9 @@
 
 ALLOC_TYPE(pages_type, "pages");
 
-/* Beyond what a script is allowed anyway; well below the 30 s after which the kubelet's default liveness probe restarts
- * a container. */
-#define PATIENCE 10
+/* Beyond what a script is allowed anyway. Short, as one answer of 503 does no harm: the kubelet's default liveness
+ * probe restarts a container after three, 10 s apart. */
+#define PATIENCE 5
 
 static const struct server_page table[] = {
     {"/healthz", true, health_live}, {"/livez", true, health_live},     {"/readyz", false, health_ready},

@@ -68,7 +68,7 @@ static int fail(struct state *state, int status, struct err *err)
 {
 	if (state->killed == KILL_TIME)
 		return err_set(err, "", "%s: stopped: ran longer than %g s without yielding (--time-limit)",
-			       state->killed_at, state->time_limit);
+			       state->seen_at, state->time_limit);
 	if (state->killed == KILL_MEMORY)
 		return err_set(err, "", "not enough memory: the script needs more than %zu MiB (--memory-limit)",
 			       state->memory_limit >> 20);

@@ -149,7 +149,11 @@ static void call(struct consumer *consumer)
 	}
 	consumer->script->tasks++;
 	consumer->called_at = clock_now();
-	struct task_options options = {.push = push_call, .on_end = on_call_end, .data = consumer};
+	struct task_options options = {.push = push_call,
+				       .on_end = on_call_end,
+				       .data = consumer,
+				       .what = function_names[consumer->current.type],
+				       .place = consumer->place};
 	consumer->task = task_start(consumer->script->state, &options);
 }
 

@@ -134,10 +134,13 @@ int hook_call(struct hook *hook, const struct hook_call *call, struct err *err)
 	if (state->parked)
 		return err_set(err, "", "its script is parked: %s", state->parked);
 	struct run one = {hook, call, err, 0};
-	const char *outer = state->hook;
-	state->hook = hook_names[hook->kind];
+	const char *outer = state->hook, *doing = state->doing, *doing_at = state->doing_at;
+	state->hook = state->doing = hook_names[hook->kind];
+	state->doing_at = hook->place;
 	int result = state->inside ? call_nested(state->inside, &one) : call_plain(state, run, &one, err);
 	state->hook = outer;
+	state->doing = doing;
+	state->doing_at = doing_at;
 	return result;
 }
 

@@ -170,6 +170,8 @@ static void on_work(void *data, struct work *work)
 				       .on_results = read_results,
 				       .on_end = on_end,
 				       .data = run,
+				       .what = "reconcile",
+				       .place = controller_name(reconciler->controller),
 				       .work = work,
 				       .leader = reconciler->leader};
 	struct task *task = task_start(script->state, &options);

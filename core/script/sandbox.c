@@ -271,7 +271,7 @@ static void stop(struct sandbox *sandbox)
 
 struct sandbox *sandbox_new(struct loop *loop, const struct sandbox_options *options, struct err *err)
 {
-	struct state_options state = {.name = "sandbox", .full_library = true};
+	struct state_options state = {.name = "sandbox", .silent = true, .full_library = true};
 	struct sandbox *sandbox = alloc_object(&sandbox_type, sizeof(*sandbox));
 	sandbox->alarm.loop = loop;
 	sandbox->handlers = LUA_NOREF;

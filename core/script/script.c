@@ -41,6 +41,7 @@ static struct script *make(struct host *host, const char *name, bool full, struc
 				       .memory_limit = full ? 0 : options->memory_limit,
 				       .time_limit = full ? 0 : options->time_limit,
 				       .jit = options->jit,
+				       .silent = full,
 				       .full_library = full || options->unsafe_libs};
 	struct state *state = state_new(&limits, err);
 	if (!state)
@@ -101,7 +102,9 @@ static int run_main(struct script *script, const char *path, struct err *err)
 	char *chunk = alloc_format("@%s", path);
 	source.text = text;
 	source.chunk = chunk;
+	script->state->doing = "top level";
 	int result = call_plain(script->state, load_main, &source, err);
+	script->state->doing = NULL;
 	alloc_free(chunk);
 	alloc_free(text);
 	return result;
@@ -453,7 +456,7 @@ static void run_function(struct script_call *call, const char *what, void (*on_e
 	*run = (struct run){script, call->reference, what, on_end, data};
 	script->tasks++;
 	struct task_options options = {
-	    .push = push_function, .on_end = on_run_end, .data = run, .leader = call->leader};
+	    .push = push_function, .on_end = on_run_end, .data = run, .leader = call->leader, .what = what};
 	task_start(script->state, &options);
 }
 

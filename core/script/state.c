@@ -52,6 +52,7 @@ struct state *state_new(const struct state_options *options, struct err *err)
 	state->name = alloc_string(options->name);
 	state->host = options->host; /* before the libraries: k8s.config is read from it */
 	state->full_library = options->full_library;
+	state->silent = options->silent;
 	list_init(&state->tasks);
 	buf_init(&state->scratch, 0);
 	if (!wrap_allocator(state)) {

@@ -27,6 +27,7 @@ struct state_options {
 	size_t memory_limit; /* bytes; 0: none */
 	double time_limit;   /* seconds between yields; 0: none */
 	bool jit;
+	bool silent;       /* one without time_limit that may run long: nobody is told */
 	bool full_library; /* no whitelist: ffi, io, debug, os and any module on package.path */
 };
 
@@ -42,11 +43,13 @@ struct state {
 	void *owner;          /* the script; borrowed */
 	struct list tasks;    /* all that have not ended */
 	struct task *running; /* the one whose coroutine runs now; NULL in plain calls */
-	const char *hook;     /* what the function is that hook.c runs now: "transform"; NULL while it runs none */
-	lua_State *inside;    /* set by a binding that calls hooks within its own entry: its L */
-	lua_State *spare;     /* a coroutine that has returned, for the next task; or NULL */
-	int spare_reference;  /* its place in the registry */
-	struct buf scratch;   /* for whoever needs bytes within one call; may hold anything after it */
+	/* What the present entry is, for whoever asks why it takes so long, as stall.h has it; NULL: unknown. */
+	const char *doing, *doing_at;
+	const char *hook;    /* what the function is that hook.c runs now: "transform"; NULL while it runs none */
+	lua_State *inside;   /* set by a binding that calls hooks within its own entry: its L */
+	lua_State *spare;    /* a coroutine that has returned, for the next task; or NULL */
+	int spare_reference; /* its place in the registry */
+	struct buf scratch;  /* for whoever needs bytes within one call; may hold anything after it */
 
 	size_t memory, memory_limit;
 	lua_Alloc allocate; /* LuaJIT's own */
@@ -54,11 +57,11 @@ struct state {
 
 	double time_limit;
 	volatile sig_atomic_t killed; /* enum state_kill: the present entry is being stopped */
-	char killed_at[128];          /* file:line where the first stop for time hit */
+	char seen_at[128];            /* file:line where the hook of limit.c met it */
 
 	unsigned long stops[3];         /* entries into it, by how they were stopped: enum state_kill */
 	double stopped_at[STATE_STOPS]; /* the last ones, the latest first; clock_now's scale */
-	bool full_library;
+	bool full_library, silent;
 	char *parked; /* why nothing of the script is called any more; NULL: it is */
 };
 

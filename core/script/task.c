@@ -170,9 +170,12 @@ static bool advance(struct task *task, task_push_fn push, void *data)
 	struct step step = {task, push, data, false, &err};
 	struct task *outer = state->running;
 	state->running = task;
+	state->doing = task->options.what;
+	state->doing_at = task->options.place;
 	int result = state->parked ? err_set(&err, "", "the script is parked: %s", state->parked)
 				   : call_plain(state, run, &step, &err);
 	state->running = outer;
+	state->doing = state->doing_at = NULL;
 	if (result == 0 && step.yielded)
 		return true;
 	give_up(task); /* it was stopped, or failed, after the wait had begun */

@@ -25,9 +25,10 @@ struct task_options {
 	/* Reads the coroutine's results, the top count values of L, protected, before on_end; may be NULL. A non-zero
 	 * return is a failure with err filled. */
 	int (*on_results)(lua_State *L, int count, void *data, struct err *err);
-	void *data;        /* of all three */
-	struct work *work; /* the reconcile that this is; NULL elsewhere */
-	bool leader;       /* its API calls begin only while this host is the leader */
+	void *data;               /* of all three */
+	const char *what, *place; /* as state->doing and doing_at; borrowed until on_end */
+	struct work *work;        /* the reconcile that this is; NULL elsewhere */
+	bool leader;              /* its API calls begin only while this host is the leader */
 };
 
 /* NULL when it ended within the call (on_end has been called then); else the task, borrowed until on_end. */

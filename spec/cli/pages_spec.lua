@@ -68,14 +68,33 @@ describe("the pages of --listen", function()
 			assert.equal(200, (get(url .. "/livez")))
 			child:pump(0.5)
 		end
-		local deadline = process.now() + 30
+		await(503, url .. "/livez")
+		child:kill "KILL"
+	end)
+
+	-- Until /livez says no; its last answer.
+	local function stuck(text, ...)
+		local child, url = start(text, ...)
+		local deadline, status, body = process.now() + 20
 		repeat
-			child:pump(0.5)
-		until get(url .. "/livez") == 503 or process.now() > deadline
-		local status, body = get(url .. "/livez")
+			child:pump(0.2)
+			status, body = get(url .. "/livez")
+		until status == 503 or process.now() > deadline
 		assert.equal(503, status)
-		assert.truthy(body:find("stuck for 1%d s"), body)
+		assert.equal(503, (get(url .. "/healthz")))
 		assert.equal(503, (get(url .. "/status")))
 		child:kill "KILL"
+		return body, child:stderr()
+	end
+
+	it("name the script that keeps the loop, what it does and where, and so does the log", function()
+		local body, log = stuck("k8s.on_synced(function() end)\nk8s.every(0.1, function()\nwhile true do end end)", "--time-limit", "0")
+		assert.matches("^the event loop has been stuck for %d s: script a, k8s%.every, seen at %S*a%.lua:4\n$", body)
+		assert.matches("k8s%.every has run for 1%.0 s without yielding script=a file=%S*a%.lua:4\n", log)
+	end)
+
+	it("name it also where no hook of Lua can come", function()
+		local body = stuck("k8s.on_synced(function() local i = 0 while true do i = i + 1 end end)", "--jit", "--time-limit", "200ms")
+		assert.matches("^the event loop has been stuck for %d s: script a, k8s%.on_synced\n$", body)
 	end)
 end)
