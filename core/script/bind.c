@@ -8,6 +8,7 @@
 #include "base/suggest.h"
 #include "script/hook.h"
 #include "script/host_private.h"
+#include "script/limit.h"
 #include "script/value.h"
 
 static char err_key; /* registry key of the err metatable */
@@ -143,6 +144,7 @@ void bind_place(lua_State *L, struct buf *out)
 int bind_misuse(lua_State *L, const char *format, ...)
 {
 	va_list arguments;
+	limit_check(L); /* what took too long is no misuse */
 	push_place(L);
 	va_start(arguments, format);
 	lua_pushvfstring(L, format, arguments);

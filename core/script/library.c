@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "script/bind.h"
+#include "script/limit.h"
 #include "script/script.h"
 #include "script/state.h"
 #include "script/task.h"
@@ -190,6 +191,14 @@ static int l_killed(lua_State *L)
 	return 1;
 }
 
+/* What table.sort compares by where it is told nothing: the time limit stops it, as it would not LuaJIT's own. */
+static int l_less(lua_State *L)
+{
+	limit_check(L);
+	lua_pushboolean(L, lua_lessthan(L, 1, 2));
+	return 1;
+}
+
 void library_run(lua_State *L, const char *name, int arguments)
 {
 	push_module(L, find_module(name));
@@ -215,5 +224,6 @@ void library_open(lua_State *L, bool full)
 	if (full)
 		return;
 	lua_pushcfunction(L, l_require);
-	library_run(L, "perilune.globals", 1);
+	lua_pushcfunction(L, l_less);
+	library_run(L, "perilune.globals", 2);
 }

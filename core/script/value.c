@@ -149,6 +149,7 @@ static void push_container(lua_State *L, struct json_slice json, bool array, uns
 	lua_newtable(L);
 	struct json_iter iter = json_iterate(json);
 	for (int i = 1; json_next(&iter); i++) {
+		limit_check(L);
 		if (array) {
 			push(L, iter.value, depth + 1);
 			lua_rawseti(L, -2, i);
@@ -390,8 +391,6 @@ static int encode_table(lua_State *L, int index, const struct place *place, stru
 		return encode_text(L, index, place, out, err);
 	if (place->depth >= VALUE_DEPTH)
 		return refuse(place, err, "nested deeper than 512, or a table that contains itself");
-	if (limit_is_over()) /* tables that share tables are exponential when written out */
-		return refuse(place, err, "it takes too long");
 	luaL_checkstack(L, 8, "JSON nests too deep");
 	return is_array(L, index) ? encode_array(L, index, place, out, err) : encode_object(L, index, place, out, err);
 }
@@ -400,6 +399,8 @@ static int encode(lua_State *L, int index, const struct place *place, struct buf
 {
 	if (out->length > MOST_ENCODED)
 		return refuse(place, err, "larger than 64 MiB");
+	if (limit_is_over()) /* tables that share tables are exponential when written out */
+		return refuse(place, err, "it takes too long");
 	switch (lua_type(L, index)) {
 	case LUA_TNIL:
 		return appended(place, err, buf_append_text(out, "null"));

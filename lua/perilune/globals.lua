@@ -1,15 +1,17 @@
 -- globals: the whitelist of what a script finds, and strict globals.
 --
--- What is not named here is taken away. `require` comes as the argument: it finds perilune, cjson and the files of the script's own folder.
+-- What is not named here is taken away. The arguments are `require`, which finds perilune, cjson and the files of the script's own folder, and
+-- `less`, which is the operator "<".
 
-local require = ...
+local require, less = ...
 
 local error, getinfo, next, rawset, setmetatable, tostring, type = error, debug.getinfo, next, rawset, setmetatable, tostring, type
-local collectgarbage, huge, load, max, sub = collectgarbage, math.huge, load, math.max, string.sub
+local collectgarbage, concat, huge, load, max, pcall, sort, sub = collectgarbage, table.concat, math.huge, load, math.max, pcall, table.sort, string.sub
 local getfenv, setfenv = getfenv, setfenv
 
--- cjson ends the process when it runs out of memory; what it takes is a small multiple of what it reads or writes.
-local CJSON_LIMIT = 8 * 1024 * 1024
+-- cjson ends the process when it runs out of memory, and no hook enters it; what it takes is a small multiple of what it reads or writes.
+local CJSON_LIMIT = 2 * 1024 * 1024
+local NUMBER_ROOM = 8
 local CJSON_DEPTH = 1000
 
 local allowed = {
@@ -51,7 +53,7 @@ local function room_after(value, left, depth)
 	if type(value) == "string" then
 		return left - #value
 	elseif type(value) ~= "table" then
-		return left - 1
+		return left - (type(value) == "number" and NUMBER_ROOM or 1)
 	elseif depth == CJSON_DEPTH then
 		return -huge
 	end
@@ -71,14 +73,14 @@ local function bound(module)
 	local decode, encode, new = module.decode, module.encode, module.new
 	function module.decode(text)
 		if type(text) == "string" and #text > CJSON_LIMIT then
-			error("cjson.decode takes at most 8 MiB", 2)
+			error("cjson.decode takes at most 2 MiB", 2)
 		end
 		return decode(text)
 	end
 	function module.encode(...)
 		local left = room_after((...), CJSON_LIMIT, 0)
 		if left < 0 then
-			error(left == -huge and "cjson.encode: nested deeper than 1000" or "cjson.encode writes at most 8 MiB", 2)
+			error(left == -huge and "cjson.encode: nested deeper than 1000" or "cjson.encode writes at most 2 MiB", 2)
 		end
 		return encode(...)
 	end
@@ -132,22 +134,67 @@ function G.collectgarbage(what, value)
 	error("collectgarbage takes only collect, count and step here", 2)
 end
 
+-- No hook enters the parser, which takes quadratic time for a long chain of `or`: so many bytes take a tenth of a second at most.
+local LOAD_LIMIT = 32 * 1024
+
 -- Text only: bytecode could be made to break out of the state.
+local function load_text(text, name, ...)
+	if #text > LOAD_LIMIT then
+		return nil, "load takes at most 32 KiB"
+	end
+	return load(text, name, "t", ...)
+end
+
 function G.loadstring(text, name)
 	if type(text) ~= "string" then
 		error("loadstring takes a string", 2)
 	end
-	return load(text, name, "t")
+	return load_text(text, name)
+end
+
+-- The pieces until there is no more, or too much.
+local function read_all(reader)
+	local pieces, length = {}, 0
+	repeat
+		local piece = reader()
+		if piece ~= nil and type(piece) ~= "string" then
+			error("reader function must return a string", 0)
+		end
+		pieces[#pieces + 1] = piece
+		length = length + #(piece or "")
+	until piece == nil or piece == "" or length > LOAD_LIMIT
+	return concat(pieces)
 end
 
 function G.load(source, name, mode, env)
 	if mode ~= nil and mode ~= "t" then
 		return nil, "only text can be loaded here"
 	end
-	if env ~= nil then
-		return load(source, name, "t", env)
+	if type(source) == "function" then
+		local ok, text = pcall(read_all, source)
+		if not ok then
+			return nil, text
+		end
+		source, name = text, name or "=(load)"
+	elseif type(source) ~= "string" then
+		error("load takes a string or a function", 2)
 	end
-	return load(source, name, "t")
+	if env ~= nil then
+		return load_text(source, name, env)
+	end
+	return load_text(source, name)
+end
+
+-- No hook enters table.sort either, but for the functions of Lua that it calls.
+function G.table.sort(list, less_than)
+	if less_than == nil then
+		return sort(list, less)
+	elseif type(less_than) == "function" and getinfo(less_than, "S").what == "C" then
+		return sort(list, function(a, b)
+			return less_than(a, b)
+		end)
+	end
+	return sort(list, less_than)
 end
 
 -- The host's own functions keep their environment.

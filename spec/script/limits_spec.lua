@@ -51,10 +51,19 @@ describe("a script that runs too long is stopped in time", function()
 		["in a long set's frontier"] = "('a'):rep(1e6):find('%f[' .. ('b'):rep(1e6) .. ']')",
 		["in match after match"] = "while true do ('x'):rep(1e6):find('%f[^x]y') end",
 		["catching the stop of a match"] = "while true do pcall(string.find, ('a'):rep(1e6), 'a-b') end",
+		["in a sort of many"] =
+			"local t = {} for i = 1, 1e6 do t[i] = (i * 7919) % 1000003 end while true do table.sort(t) t[1], t[1e6] = t[1e6], t[1] end",
+		["in a sort of what is long"] =
+			"local a, b, t = ('a'):rep(1e7) .. 'a', ('a'):rep(1e7) .. 'b', {} for i = 1, 1e5 do t[i] = i % 2 == 0 and a or b end table.sort(t)",
+		["in a sort by a function in C"] = "local t = {} for i = 1, 5e5 do t[i] = i end while true do table.sort(t, rawequal) end",
 		["in a library function written in Lua"] = "table.move({}, 1, 1e9, 2)",
 		["in error's __tostring"] = "error(setmetatable({}, { __tostring = function() while true do end end }))",
 		["in encoding what is exponential"] =
 			"local t = {} for _ = 1, 40 do t = { t, t } end pcall(require('perilune').json.encode, t)",
+		["in encoding what is large"] =
+			"local t = {} for i = 1, 5e5 do t[i] = i + 0.1 end while true do require('perilune').json.encode(t) end",
+		["in decoding what is large"] =
+			"local text = '[' .. ('1,'):rep(1e6) .. '1]' while true do require('perilune').json.decode(text) end",
 		["in code that it loaded"] = "loadstring('while true do end', '=chunk.lua')()",
 	}
 	for name, chunk in pairs(chunks) do
