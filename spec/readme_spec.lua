@@ -66,7 +66,7 @@ describe("the README", function()
 				count = count + 1
 			end
 		end
-		assert.equal(4, count)
+		assert.equal(5, count)
 	end)
 
 	it("runs a sample in the sandbox", function()

@@ -241,6 +241,11 @@ const char *informer_kind(const struct informer *informer)
 	return informer->spec.kind ? informer->spec.kind : informer->spec.resource;
 }
 
+const char *informer_plural(const struct informer *informer)
+{
+	return informer->spec.kind ? NULL : informer->spec.resource;
+}
+
 const char *informer_label(const struct informer *informer)
 {
 	return informer->spec.label;

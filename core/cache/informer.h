@@ -71,6 +71,7 @@ const struct resource *informer_resource(const struct informer *informer); /* NU
 const char *informer_label_selector(const struct informer *informer);
 const char *informer_field_selector(const struct informer *informer);
 const char *informer_api_version(const struct informer *informer); /* as asked */
+const char *informer_plural(const struct informer *informer);      /* as asked; NULL where it was asked by kind */
 size_t informer_namespace_count(const struct informer *informer);
 const char *informer_namespace(const struct informer *informer, size_t i);
 const char *informer_version(const struct informer *informer,

@@ -25,10 +25,22 @@ static const struct verb verbs[] = {
      "The first SIGTERM or SIGINT ends it gracefully within --grace-period, exit code 0. A second one ends it at\n"
      "once, exit code 1, since what was running was cut off.\n",
      FLAGS_RUN, 1, UINT_MAX, cmd_run, NULL},
-    {"check", "PATH...", "load the scripts without a cluster and print what they register",
-     "Takes the flags of `perilune run`, so that its whole command line can be checked. A kubeconfig is read only\n"
-     "when --kubeconfig or --context is given; nothing connects.\n",
+    {"check", "PATH...", "load the scripts, print what they register, and tell of all that is wrong",
+     "Takes the flags of `perilune run`, so that its whole command line can be checked. Nothing of the scripts runs "
+     "but\n"
+     "their top level; names that are not there are found in all of their functions.\n\n"
+     "With --kubeconfig, --context or --sandbox it also asks that cluster whether it has their kinds, and whether "
+     "they\n"
+     "may do there what `perilune rbac` would allow; else nothing connects.\n",
      FLAGS_RUN, 1, UINT_MAX, cmd_check, NULL},
+    {"rbac", "PATH...", "print a service account and roles with the rights that the scripts need",
+     "For `kubectl apply -f -`. Rights come from what the scripts register (informers, finalizers, what is the "
+     "leader's\n"
+     "alone), from calls of k8s.event, and from what they declare with k8s.needs.\n\n"
+     "Where all informers of a script name namespaces (-n does that too), its rights are in those; else in all. Kinds\n"
+     "are looked up with --kubeconfig or --context, or with --sandbox and --manifests; else custom ones have a plural\n"
+     "that is guessed, which a comment says.\n",
+     FLAGS_RUN | FLAGS_ACCOUNT, 1, UINT_MAX, cmd_rbac, NULL},
     {"test", "PATH...", "run specs with busted inside the host",
      "A PATH is a spec file or a folder of *_spec.lua. busted's own flags are handed to it, among them:\n"
      "  --filter PATTERN, --filter-out PATTERN, -t/--tags TAGS, --exclude-tags TAGS, -o/--output HANDLER, -v, -l\n",

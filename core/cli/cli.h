@@ -20,7 +20,8 @@ enum {                    /* which flags a verb takes; each row of the flags in 
        FLAGS_TLS = 256,       /* how it is served */
        FLAGS_ELECTION = 512,  /* which of several hosts leads */
        FLAGS_SOCKET = 1024,   /* how a running host is found */
-       FLAGS_WATCH = 2048     /* whether files that change are loaded anew */
+       FLAGS_WATCH = 2048,    /* whether files that change are loaded anew */
+       FLAGS_ACCOUNT = 4096   /* who gets rights */
 };
 
 struct verb {
@@ -47,6 +48,7 @@ int cli_usage(const struct verb *verb, const char *format, ...) __attribute__((f
 
 int cmd_run(const struct options *options);
 int cmd_check(const struct options *options);
+int cmd_rbac(const struct options *options);
 int cmd_test(const struct options *options);
 int cmd_sandbox(const struct options *options);
 int cmd_status(const struct options *options);

@@ -1,8 +1,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "cli/program.h"
-#include "script/audit.h"
+#include "cli/rights.h"
 #include "script/load.h"
 
 /* One run of check. */
@@ -83,6 +82,16 @@ static void check_paths(struct check *check)
 	}
 }
 
+/* Only of what can be loaded: else its kinds and rights are not all known. */
+static void ask_cluster(struct check *check)
+{
+	struct rbac *rbac = rights_new(&check->program, check->audit);
+	check->code = rights_look_up(&check->program, rbac);
+	int code = rbac_is_answered(rbac) ? rights_review(&check->program, rbac) : 0;
+	check->code = check->code ? check->code : code;
+	rbac_free(rbac);
+}
+
 static void run(struct check *check)
 {
 	struct err err;
@@ -92,6 +101,8 @@ static void run(struct check *check)
 		return;
 	}
 	check_paths(check);
+	if (!check->code && check->program.config)
+		ask_cluster(check);
 	if (!check->code)
 		describe(&check->program);
 	audit_free(check->audit);
@@ -100,7 +111,7 @@ static void run(struct check *check)
 int cmd_check(const struct options *options)
 {
 	struct check check = {0};
-	check.code = program_open(&check.program, options, PROGRAM_HAS_NO_CLUSTER);
+	check.code = program_open(&check.program, options, PROGRAM_READS_CLUSTER);
 	buf_init(&check.faults, 0);
 	if (!check.code)
 		run(&check);

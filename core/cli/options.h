@@ -24,7 +24,7 @@ struct options {
 	enum log_level log_level;
 	double sync_timeout, grace_period, time_limit;
 	bool leader_elect;
-	struct value_lease lease;
+	struct value_lease lease, account;
 	double lease_duration, renew_deadline, retry_period;
 	size_t memory_limit;
 	bool jit, unsafe_libs, dry_run, sandbox;

@@ -41,15 +41,12 @@ static int load_config(struct program *program, enum program_cluster cluster, st
 	const char *kubeconfig = program->sandbox ? sandbox_kubeconfig(program->sandbox) : options->kubeconfig;
 	bool asked_for = kubeconfig || options->context;
 	*config = NULL;
-	if (cluster != PROGRAM_HAS_NO_CLUSTER || asked_for)
+	if (cluster != PROGRAM_READS_CLUSTER || asked_for)
 		*config = config_load(&(struct config_options){kubeconfig, options->context, options->namespace}, why);
 	if (!*config && (cluster == PROGRAM_NEEDS_CLUSTER || asked_for))
 		return program_fail(program, why);
-	if (cluster == PROGRAM_HAS_NO_CLUSTER) {
-		config_free(*config);
-		*config = NULL;
+	if (cluster == PROGRAM_READS_CLUSTER)
 		err_set(why, "", "there is no cluster in `perilune %s`", options->verb->name);
-	}
 	return 0;
 }
 
@@ -142,7 +139,7 @@ int program_open(struct program *program, const struct options *options, enum pr
 	int code = check_sandbox(options);
 	if (!code)
 		code = check_election(options);
-	if (!code && options->sandbox && cluster != PROGRAM_HAS_NO_CLUSTER)
+	if (!code && options->sandbox)
 		code = program_open_sandbox(program, "127.0.0.1:0");
 	err_clear(&err);
 	if (!code)

@@ -19,7 +19,7 @@ struct program {
 enum program_cluster {
 	PROGRAM_NEEDS_CLUSTER,
 	PROGRAM_MAY_HAVE_CLUSTER, /* one that was asked for by a flag must be there all the same */
-	PROGRAM_HAS_NO_CLUSTER    /* the same, but it is only read */
+	PROGRAM_READS_CLUSTER     /* that one alone; scripts are loaded and don't run */
 };
 
 /* 0, or an exit code after the reason was told. program_close in either case. program_open_sandbox needs the loop

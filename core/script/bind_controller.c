@@ -99,8 +99,8 @@ static const struct informer *read_primary(lua_State *L)
 	return handle->informer;
 }
 
-/* new{ name=, primary=, sources=, workers=, timeout=, base=, max=, qps=, burst=, leader=, reconcile= }, all of it
- * checked by controller.lua. */
+/* new{ name=, primary=, sources=, workers=, timeout=, base=, max=, qps=, burst=, leader=, finalizes=, reconcile= }, all
+ * of it checked by controller.lua. */
 static int l_new(lua_State *L)
 {
 	luaL_checktype(L, 1, LUA_TTABLE);
@@ -114,7 +114,8 @@ static int l_new(lua_State *L)
 					     .max = bind_number_option(L, 1, "max", 0),
 					     .qps = bind_number_option(L, 1, "qps", 0),
 					     .burst = (unsigned)bind_number_option(L, 1, "burst", 0),
-					     .leader = bind_bool_option(L, 1, "leader", false)};
+					     .leader = bind_bool_option(L, 1, "leader", false),
+					     .finalizes = bind_bool_option(L, 1, "finalizes", false)};
 	if (reconciler_find(script, options.name))
 		return bind_misuse(L, "k8s.controller: there is a controller '%s' already", options.name);
 	struct reconciler **handle = push_handle(L);

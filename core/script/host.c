@@ -116,6 +116,13 @@ struct list *host_scripts(struct host *host)
 	return &host->scripts;
 }
 
+const char *host_only_script(struct host *host)
+{
+	struct list *first = host->scripts.next;
+	bool only = !list_is_empty(&host->scripts) && first->next == &host->scripts;
+	return only ? LIST_ENTRY(first, struct script, node)->name : NULL;
+}
+
 /* --- the end --- */
 
 static bool is_idle(const struct host *host)

@@ -59,7 +59,8 @@ void host_stop(struct host *host);
 void host_reload(struct host *host, bool forced, host_reload_fn on_done, void *data);
 int host_exit_code(const struct host *host); /* after the loop has stopped */
 
-bool host_is_ready(const struct host *host); /* the barrier has opened, and no shutdown has begun */
+const char *host_only_script(struct host *host); /* its name, borrowed; NULL where there are more, or none */
+bool host_is_ready(const struct host *host);     /* the barrier has opened, and no shutdown has begun */
 struct pool *host_pool(struct host *host);
 struct metric_registry *host_metrics(struct host *host); /* of all that the host does; for the page, and to add to */
 

@@ -33,7 +33,7 @@ struct reconciler {
 	struct controller_options options;
 	int function; /* in the registry */
 	double timeout;
-	bool leader;
+	bool leader, finalizes;
 	bool opened, stopped;
 };
 
@@ -291,6 +291,7 @@ struct reconciler *reconciler_new(struct script *script, const struct reconciler
 	reconciler->function = options->function;
 	reconciler->timeout = options->timeout;
 	reconciler->leader = options->leader;
+	reconciler->finalizes = options->finalizes;
 	list_init(&reconciler->feeders);
 	list_init(&reconciler->runs);
 	reconciler->options = (struct controller_options){.workers = options->workers,
@@ -462,6 +463,16 @@ void reconciler_each_source(const struct reconciler *reconciler,
 unsigned reconciler_workers(const struct reconciler *reconciler)
 {
 	return reconciler->options.workers;
+}
+
+bool reconciler_is_leaders(const struct reconciler *reconciler)
+{
+	return reconciler->leader;
+}
+
+bool reconciler_finalizes(const struct reconciler *reconciler)
+{
+	return reconciler->finalizes;
 }
 
 struct controller *reconciler_controller(const struct reconciler *reconciler)

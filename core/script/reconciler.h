@@ -31,7 +31,8 @@ struct reconciler_options {
 	double timeout; /* seconds of one reconcile */
 	double base, max, qps;
 	unsigned burst;
-	bool leader; /* works only while this host leads */
+	bool leader;    /* works only while this host leads */
+	bool finalizes; /* function patches the primary informer's objects for a finalizer */
 };
 
 struct reconciler *reconciler_new(struct script *script, const struct reconciler_options *options);
@@ -59,6 +60,8 @@ void reconciler_each_source(const struct reconciler *reconciler,
 			    void *data);
 
 unsigned reconciler_workers(const struct reconciler *reconciler);
+bool reconciler_is_leaders(const struct reconciler *reconciler); /* works only while the host leads */
+bool reconciler_finalizes(const struct reconciler *reconciler);
 struct controller *reconciler_controller(const struct reconciler *reconciler);
 struct informer *reconciler_primary(const struct reconciler *reconciler);
 struct reconciler *reconciler_of_node(struct list *node);

@@ -14,6 +14,8 @@ assert(prefix:match "^[%w.-]+/$", "prefix must be a domain name and a slash, suc
 local namespaces = k8s.informer { apiVersion = "v1", kind = "Namespace", metadata_only = true }
 local configmaps = k8s.informer { apiVersion = "v1", kind = "ConfigMap", metadata_only = true }
 
+k8s.needs { { apiGroups = "", resources = "configmaps", verbs = "patch" } }
+
 local function is_ours(label)
 	return label:sub(1, #prefix) == prefix
 end

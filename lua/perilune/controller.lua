@@ -359,6 +359,7 @@ function k8s.controller(options)
 		qps = qps,
 		burst = burst,
 		leader = options.leader,
+		finalizes = options.finalizer ~= nil,
 		reconcile = function(key, attempt, deadline)
 			resolved = resolved or core.informer(watch.informer)
 			local request = request_of(resolved, key)

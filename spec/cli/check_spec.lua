@@ -1,5 +1,7 @@
 local cli = require "support.cli"
 local files = require "support.files"
+local k8s = require "perilune"
+local stub = require "support.stub"
 
 describe("perilune check", function()
 	local folder, scripts = nil, 0
@@ -189,5 +191,81 @@ end)
 		files.write(place .. "/a.lua", "error 'one'")
 		files.write(place .. "/b.lua", "error 'two'")
 		fails(place, "/a.lua:1: one", "/b.lua:1: two")
+	end)
+
+	-- --- with a cluster ---
+
+	it("asks a cluster for the kinds, but not for optional ones", function()
+		local path = script [[
+			local k8s = require "perilune"
+			k8s.informer { apiVersion = "apps/v1", kind = "Deploymnt" }
+			k8s.informer { apiVersion = "v1", resource = "secret" }
+			k8s.informer { apiVersion = "example.com/v1", kind = "Widget", optional = true }
+		]]
+		assert.equal(0, (cli.run { "check", path }))
+		local code, _, err = cli.run { "check", path, "--sandbox" }
+		assert.equal(1, code)
+		assert.truthy(err:find('"Deploymnt" in apps/v1; did you mean kind Deployment in apps/v1', 1, true), err)
+		assert.truthy(err:find('"secret" in v1; did you mean resource secrets in v1', 1, true), err)
+		assert.falsy(err:find("Widget", 1, true), err)
+	end)
+
+	it("says once that the cluster can't be reached", function()
+		local path = script 'local k8s = require "perilune" k8s.informer { apiVersion = "v1", kind = "Pod" }'
+		local code, _, err = cli.run { "check", path, "--kubeconfig", cli.kubeconfig(folder) }
+		assert.equal(1, code)
+		assert.truthy(err:find "^cannot reach http://127.0.0.1:1[^\n]*\n$", err)
+	end)
+
+	local RESOURCES = { kind = "APIResourceList", apiVersion = "v1", groupVersion = "v1", resources = {
+		{ name = "pods", kind = "Pod", namespaced = true, verbs = { "list", "watch" } },
+		{ name = "secrets", kind = "Secret", namespaced = true, verbs = { "list", "watch" } },
+	} }
+
+	-- Answers so many requests; is_allowed is asked with the attributes of each review. Those, by verb and resource.
+	local function serve(server, count, is_allowed)
+		local asked = {}
+		for _ = 1, count do
+			local request = server:accept()
+			local answer = RESOURCES
+			if request.method == "POST" then
+				assert.equal("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", request.target)
+				answer = k8s.json.decode(request.body)
+				local attributes = answer.spec.resourceAttributes
+				asked[attributes.verb .. " " .. attributes.resource] = attributes
+				answer.status = { allowed = is_allowed(attributes) }
+			end
+			request:reply(request.method == "POST" and 201 or 200, { ["content-type"] = "application/json" }, k8s.json.encode(answer))
+		end
+		return asked
+	end
+
+	it("asks for each right, and names those that are missing", function()
+		local server = stub.listen()
+		local child = cli.start { "check", script [[
+			local k8s = require "perilune"
+			k8s.informer { apiVersion = "v1", kind = "Pod", namespace = "shop" }
+			k8s.informer { apiVersion = "v1", kind = "Secret", namespace = "shop" }
+			k8s.needs { { apiGroups = "apps", resources = "deployments/scale", verbs = "patch" } }
+		]], "--kubeconfig", cli.kubeconfig(folder, server.url) }
+		local asked = serve(server, 6, function(attributes)
+			return attributes.resource == "pods"
+		end)
+		assert.equal(1, (child:wait(10)))
+		assert.equal("missing: list, watch on secrets in namespace shop\nmissing: patch on deployments.apps/scale in namespace shop\n", child:stderr())
+		assert.equal("", child:stdout())
+		assert.same({ verb = "list", resource = "secrets", namespace = "shop" }, asked["list secrets"])
+		assert.same({ verb = "patch", group = "apps", resource = "deployments", subresource = "scale", namespace = "shop" }, asked["patch deployments"])
+	end)
+
+	it("prints what scripts register where all is allowed", function()
+		local server = stub.listen()
+		local child = cli.start { "check", script 'local k8s = require "perilune" k8s.informer { apiVersion = "v1", kind = "Pod" }',
+			"--kubeconfig", cli.kubeconfig(folder, server.url) }
+		serve(server, 3, function()
+			return true
+		end)
+		assert.equal(0, (child:wait(10)))
+		assert.truthy(child:stdout():find("informer v1/Pod", 1, true))
 	end)
 end)
