@@ -215,11 +215,12 @@ static bool keeps_finalizers(const struct projection *projection, struct buf *sc
 
 bool informer_keeps_finalizers(const struct informer *informer)
 {
-	struct projection projection = informer->feed->projection;
+	const struct projection *projection = &informer->feed->projection;
+	if (projection->transform) /* nobody can say what it will do */
+		return false;
 	struct buf scratch;
-	projection.transform = NULL;
 	buf_init(&scratch, 0);
-	bool keeps = keeps_finalizers(&projection, &scratch);
+	bool keeps = keeps_finalizers(projection, &scratch);
 	buf_fini(&scratch);
 	return keeps;
 }

@@ -54,8 +54,8 @@ bool informer_has_synced(const struct informer *informer); /* listed, and every 
 bool informer_is_faithful(const struct informer *informer);
 /* Whether it leaves out nothing of an object but metadata.managedFields. */
 bool informer_is_whole(const struct informer *informer);
-/* Whether its objects say what it takes to put a finalizer on them, or to take one away, and lose nobody else's. A
- * transform is not asked. */
+/* Whether its objects say what it takes to put a finalizer on them, or to take one away, and lose nobody else's. Not
+ * where a transform may leave that out. */
 bool informer_keeps_finalizers(const struct informer *informer);
 bool informer_leads(const struct informer *informer);    /* the first of those that share its watch */
 struct store *informer_store(struct informer *informer); /* another one after a change, once the kind is looked up */

@@ -26,7 +26,7 @@ static const char *push_field(lua_State *L, int index, const char *name)
 		if (lua_istable(L, -1))
 			lua_getfield(L, -1, name);
 	}
-	return lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
+	return bind_text(L, -1, name);
 }
 
 /* What may stand in a key. The rest is the server's to judge: no object has such a name. */

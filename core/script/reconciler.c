@@ -233,6 +233,16 @@ static int add_reference(lua_State *L, int index, struct feeder *feeder, struct 
 	return 0;
 }
 
+/* A table with fields, but no elements. */
+static bool names_nothing(lua_State *L, int index)
+{
+	lua_pushnil(L);
+	if (!lua_next(L, index))
+		return false;
+	lua_pop(L, 2);
+	return lua_objlen(L, index) == 0;
+}
+
 /* nil, a reference, or a list of them. */
 static int read_references(lua_State *L, int index, void *data, struct err *err)
 {
@@ -243,6 +253,9 @@ static int read_references(lua_State *L, int index, void *data, struct err *err)
 		return err_set(err, "", "returned a %s, not references", luaL_typename(L, index));
 	if (bind_key_is_reference(L, index))
 		return add_reference(L, index, feeder, err);
+	if (names_nothing(L, index))
+		return err_set(err, "",
+			       "returned a table that is no reference, since it has no name, and no list of such");
 	for (int i = 1, count = (int)lua_objlen(L, index); i <= count; i++) {
 		lua_rawgeti(L, index, i);
 		if (!bind_key_is_reference(L, lua_gettop(L)))

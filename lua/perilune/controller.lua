@@ -57,7 +57,7 @@ local function add_when(source, when, name)
 		return
 	end
 	if type(when) == "table" and rawget(when, "test") then
-		source.when, source.fields = when.test, when.fields
+		source.when, source.fields = check(when.test, "function", name .. "'s when.test"), when.fields
 	else
 		source.when = check(when, "function", name .. "'s when")
 	end
@@ -92,8 +92,13 @@ local function add_owns(sources, owns)
 	if core.informer(owns) then -- one of them, without its braces
 		owns = { owns }
 	end
-	for i, value in ipairs(check(owns, "table", "owns")) do
-		sources[#sources + 1] = source_of(value, "owns", ("owns[%d]"):format(i), OWNS_OPTIONS)
+	for key in pairs(check(owns, "table", "owns")) do
+		if type(key) ~= "number" then
+			misuse(("%s: owns is a list of informers; it has a '%s'"):format(WHAT, tostring(key)))
+		end
+	end
+	for i = 1, table.maxn(owns) do
+		sources[#sources + 1] = source_of(owns[i], "owns", ("owns[%d]"):format(i), OWNS_OPTIONS)
 	end
 end
 
@@ -126,6 +131,9 @@ local function logger(name, request)
 	local log = {}
 	for _, level in ipairs(LEVELS) do
 		log[level] = function(message, fields)
+			if type(message) ~= "string" or fields ~= nil and type(fields) ~= "table" then
+				misuse(("context.log.%s takes a text and a table of fields"):format(level))
+			end
 			local all = { controller = name, namespace = request.namespace, name = request.name }
 			for key, value in pairs(fields or {}) do
 				all[key] = value
@@ -282,7 +290,7 @@ local function check_finalizer(options, informer)
 		misuse(("%s: a finalizer together with the selector \"%s\", which an object could leave: its cleanup would never run"):format(WHAT, selector))
 	end
 	if not informer.keeps_finalizers then
-		misuse(WHAT .. ": a finalizer needs metadata.finalizers, deletionTimestamp and resourceVersion in the cache: see the informer's drop and keep")
+		misuse(WHAT .. ": a finalizer needs metadata.finalizers, deletionTimestamp and resourceVersion in the cache: see the informer's drop, keep and transform")
 	end
 end
 

@@ -285,7 +285,8 @@ function k8s.time(text) end
 ---@field timeout? number seconds of one reconcile (60); then it is cancelled, and has failed
 ---@field rate_limit? perilune.rate_limit
 ---Kept on each object, "example.com/name", put there before its first reconcile, so that `cleanup` runs before the object goes.
----Then reconcile is called only for objects that are there and are not being deleted.
+---Then reconcile is called only for objects that are there and are not being deleted. The informer of watch has no selector that an
+---object can leave, no transform, and no drop or keep that leaves out metadata.finalizers or metadata.deletionTimestamp.
 ---@field finalizer? string
 ---Called for an object that is being deleted, until it has succeeded: it then loses the finalizer. `requeue_after`: not yet.
 ---@field cleanup? fun(object: perilune.object, context: perilune.context): perilune.result|nil, any

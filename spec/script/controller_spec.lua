@@ -161,6 +161,22 @@ describe("a controller", function()
 			assert.matches("init.lua:4: element 1 of what it returned is no reference", errors[1].error)
 		end)
 
+		it("are not lost unseen where a map returns neither a reference nor a list", function()
+			load [[
+				k8s.controller { name = "keys", watch = maps, map = { [maps] = function() return { namespace = "x" } end }, reconcile = function() end }]]
+			assert(cluster:create(map "a"))
+			cluster:settle()
+			assert.matches("init.lua:4: returned a table that is no reference", cluster:logs({ level = "error" })[1].error)
+		end)
+
+		it("are refused, not cut, where a name holds a NUL", function()
+			load [[
+				local keys = k8s.controller { name = "keys", watch = maps, reconcile = function(request) tell("ran", { name = request.name }) end }
+				tell("refused", { why = select(2, pcall(keys.enqueue, keys, { namespace = "default", name = "a\0b" })) })]]
+			assert.matches("'name' holds a NUL character", told("refused", "why")[1], 1, true)
+			assert.same({}, told "ran")
+		end)
+
 		it("are dropped by a function that refuses the event of one source, and by no other", function()
 			load [[
 				local secrets = k8s.informer { apiVersion = "v1", kind = "Secret" }
@@ -283,6 +299,13 @@ describe("a controller", function()
 			assert(cluster:create(map "a"))
 			cluster:settle()
 			assert.equal(1, #cluster:logs { msg = "careful", level = "warn", controller = "keys", namespace = "default", name = "a", size = "3" })
+		end)
+
+		it("is told at its own line that context.log takes a text and fields", function()
+			load [[k8s.controller { name = "keys", watch = maps, reconcile = function(_, context) context.log.warn("careful", 3) end }]]
+			assert(cluster:create(map "a"))
+			cluster:settle()
+			assert.matches("init.lua:4: context.log.warn takes a text and a table of fields", cluster:logs({ level = "error" })[1].error, 1, true)
 		end)
 
 		it("that returns anything else is told so", function()
@@ -457,12 +480,16 @@ describe("a controller", function()
 			fails("name = 'a', watch = maps, reconcile = f, workers = 0", "workers must be a number from 1 on")
 			fails("name = 'a', watch = { maps, filter = f }, reconcile = f", "watch has no 'filter'")
 			fails("name = 'a', watch = maps, owns = { f }, reconcile = f", "owns[1] must be an informer")
+			fails("name = 'a', watch = maps, owns = { one = some }, reconcile = f", "owns is a list of informers; it has a 'one'")
+			fails("name = 'a', watch = maps, owns = { nil, some }, reconcile = f", "owns[1] must be an informer")
+			fails("name = 'a', watch = { maps, when = { test = 5 } }, reconcile = f", "watch's when.test must be a function, not a number")
 			fails("name = 'a', watch = maps, map = { [some] = 1 }, reconcile = f", "must be a function")
 			fails("name = 'a', watch = maps, rate_limit = { qps = 1 }, reconcile = f", "qps and burst together")
 			fails("name = 'a', watch = maps, reconcile = f, cleanup = f", "cleanup needs a finalizer")
 			fails("name = 'a', watch = maps, reconcile = f, cleanup = f, finalizer = 'plain'", "a finalizer is a domain and a name")
 			fails("name = 'a', watch = some, reconcile = f, cleanup = f, finalizer = 'example.com/a'", "\"app=web\", which an object could leave")
-			for _, lossy in ipairs { "drop = { 'metadata.finalizers' }", "drop = { 'metadata.deletionTimestamp' }", "keep = { 'spec', 'metadata.finalizers' }" } do
+			for _, lossy in ipairs { "drop = { 'metadata.finalizers' }", "drop = { 'metadata.deletionTimestamp' }", "keep = { 'spec', 'metadata.finalizers' }",
+				"transform = f" } do
 				fails("name = 'a', watch = k8s.informer { apiVersion = 'v1', kind = 'Secret', " .. lossy .. " }, reconcile = f, cleanup = f, finalizer = 'example.com/a'",
 					"a finalizer needs metadata.finalizers, deletionTimestamp and resourceVersion in the cache")
 			end
