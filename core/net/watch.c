@@ -1,5 +1,6 @@
-/* inotify watches folders, by their inode. So the folders that matter are looked up again after each change that may
- * have put another one in their place. */
+/* inotify watches folders, by their inode. So the folders that matter are looked up again after changes that may have
+ * put another one in their place. That is done once a burst, just before it is told: then whoever is told sees what
+ * happened before, and the watches what happens after. */
 #include "net/watch.h"
 
 #include <dirent.h>
@@ -52,7 +53,8 @@ struct watch {
 	char **paths; /* absolute */
 	size_t path_count;
 	struct rows rows;
-	bool full; /* the system's limit was reached, and told */
+	bool moved; /* the rows may be out of date */
+	bool full;  /* the system's limit was reached, and told */
 };
 
 /* --- rows --- */
@@ -210,6 +212,7 @@ static void look_up(struct watch *watch)
 			inotify_rm_watch(watch->fd, before.items[i].wd);
 	fini_rows(&before);
 	watch->rows = rows;
+	watch->moved = false;
 }
 
 /* --- events --- */
@@ -281,8 +284,7 @@ static void read_events(void *data)
 		if (got > 0)
 			seen |= judge(watch, bytes, (size_t)got);
 	}
-	if (seen & ~(uint32_t)ONLY_CONTENT)
-		look_up(watch);
+	watch->moved = watch->moved || (seen & ~(uint32_t)ONLY_CONTENT);
 	if (seen)
 		wait_for_quiet(watch);
 }
@@ -291,6 +293,8 @@ static void on_timer(void *data)
 {
 	struct watch *watch = data;
 	watch->since = 0;
+	if (watch->moved)
+		look_up(watch);
 	watch->on_change(watch->data);
 }
 

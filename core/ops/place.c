@@ -51,8 +51,10 @@ static bool is_safe_folder(const char *path)
 	       !(found.st_mode & (S_IRWXG | S_IRWXO));
 }
 
-static int check_folder(int place, const char *folder, struct err *err)
+static int make_folder(int place, const char *folder, struct err *err)
 {
+	if (strlen(folder) + sizeof("/4194304.sock") > SOCKET_FILE_SIZE)
+		return err_set(err, "", "%s is too long for a socket in it", folder);
 	if (!is_safe_parent(parent_of(place)))
 		return err_set(err, "", "%s is not there, or others could replace what is in it", parent_of(place));
 	if (mkdir(folder, S_IRWXU) && errno != EEXIST)
@@ -96,7 +98,7 @@ int place_make(struct buf *out, struct err *err)
 {
 	for (int place = 0; place < PLACES; place++) {
 		char *folder = folder_of(place);
-		bool usable = folder && !check_folder(place, folder, err);
+		bool usable = folder && !make_folder(place, folder, err);
 		if (usable) {
 			each_entry(folder, remove_dead, NULL);
 			buf_append_format(out, "%s/%d%s", folder, getpid(), suffix);

@@ -114,6 +114,26 @@ describe("the server on a unix socket", function()
 			assert.is_true(reader:wait_closed(SECONDS))
 		end)
 
+		it("does not listen to another user, even where the file would let him in", function()
+			if files.output_of { "id", "-u" } ~= "0\n" then
+				pending "only root can be somebody else"
+				return
+			end
+			files.output_of { "chmod", "a+rwx", folder, path }
+			local client = { "perl", "-MIO::Socket::UNIX", "-e", [[
+				$SIG{PIPE} = "IGNORE";
+				$socket = IO::Socket::UNIX->new(Peer => $ARGV[0]) or die "no connection";
+				print $socket "echo x\n";
+				$socket->flush;
+				print "[", <$socket>, "]";
+			]], path }
+			assert.equal("[ok 1\nx]", files.output_of(client))
+			for i, word in ipairs { "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups" } do
+				table.insert(client, i, word)
+			end
+			assert.equal("[]", files.output_of(client))
+		end)
+
 		it("serves more clients than it takes at once, each in its turn", function()
 			local peers = {}
 			for i = 1, 100 do
@@ -149,6 +169,23 @@ describe("the server on a unix socket", function()
 			assert.equal("mine", files.read(path))
 			server = nil
 		end)
+	end)
+
+	it("waits for descriptors where there are none left", function()
+		server = process.start { "sh", "-c", 'ulimit -n 14; exec "$@"', "sh", process.driver "local_driver", path }
+		assert.equal("listening", server:line(SECONDS))
+		local peers = {}
+		for i = 1, 20 do
+			peers[i] = tcp.connect_unix(path)
+		end
+		local waiting = ask "echo x"
+		for _, peer in ipairs(peers) do
+			peer:write "echo hello\n"
+		end
+		for _, peer in ipairs(peers) do
+			assert.equal("ok 5\nhello", peer:read_until("hello", SECONDS))
+		end
+		assert.equal("x", waiting:line(SECONDS))
 	end)
 
 	it("replaces no file that is no socket", function()
