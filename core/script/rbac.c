@@ -178,17 +178,25 @@ static void add_lease(struct rbac *rbac, const struct rbac_lease *lease)
 	buf_append_format(&rbac->lease, ",\"wanted\":%s}", lease->wanted ? "true" : "false");
 }
 
+static bool is_absent(const struct look *look)
+{
+	return !strcmp(look->err.reason, "NoKind");
+}
+
 static void append_resolved(const struct rbac *rbac, struct buf *out)
 {
 	buf_append_char(out, '[');
 	for (const struct look *look = rbac->looks; look < rbac->looks + rbac->look_count; look++) {
-		if (!look->found)
+		if (!look->found && !is_absent(look))
 			continue;
 		begin_item(out);
 		append_kind(out, look->api_version, look->kind, look->plural);
-		buf_append_char(out, ',');
-		append_text(out, "plural", look->found->plural);
-		buf_append_format(out, ",\"namespaced\":%s}", look->found->namespaced ? "true" : "false");
+		if (look->found) {
+			buf_append_char(out, ',');
+			append_text(out, "plural", look->found->plural);
+			buf_append_format(out, ",\"namespaced\":%s", look->found->namespaced ? "true" : "false");
+		}
+		buf_append_char(out, '}');
 	}
 	buf_append_char(out, ']');
 }
@@ -336,11 +344,6 @@ int rbac_review(struct rbac *rbac, rbac_fn fn, void *data, struct err *err)
 }
 
 /* --- what is told --- */
-
-static bool is_absent(const struct look *look)
-{
-	return !strcmp(look->err.reason, "NoKind");
-}
 
 bool rbac_is_answered(const struct rbac *rbac)
 {

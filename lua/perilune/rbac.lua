@@ -1,13 +1,15 @@
 --- rbac: what rights scripts need, out of what they register, name and declare; and those rights as YAML.
 --
 -- A right is { namespace =, group =, resource =, name =, verb = }: namespace "" is all of them, and cluster-scoped kinds;
--- resource may carry a subresource ("nodes/status"); name is nil where it is for all objects.
+-- resource may carry a subresource ("nodes/status"); name is nil where it is for all objects; optional: only kinds that may be
+-- absent, or are, need it.
 --
 -- What goes in, as core/script/rbac.c writes it:
 --   scripts   array of { path =, folder =, leader =, needs = { rule, ... }, informers =, finalizers = }, the last
 --             two arrays of { apiVersion =, kind = or resource =, namespaces = {}, optional = }
 --   lease     { namespace =, name =, wanted = }: leader election's; wanted: also where no script needs it
---   resolved  array of { apiVersion =, kind = or resource =, plural =, namespaced = }: as the server answered
+--   resolved  array of { apiVersion =, kind = or resource =, plural =, namespaced = }: as the server answered; without plural
+--             where it has none
 local k8s = require "perilune"
 local kinds = require "perilune.sandbox.kinds"
 
@@ -84,12 +86,19 @@ local function guess(kind)
 	return plural .. "s"
 end
 
--- plural, whether it has namespaces, and whether the plural is a guess.
-local function resource_of(input, asked)
+local function resolved(input, asked)
 	for _, row in ipairs(input.resolved) do
 		if row.apiVersion == asked.apiVersion and row.kind == asked.kind and row.resource == asked.resource then
-			return row.plural, row.namespaced
+			return row
 		end
+	end
+end
+
+-- plural, whether it has namespaces, and whether the plural is a guess.
+local function resource_of(input, asked)
+	local known = resolved(input, asked)
+	if known and known.plural then
+		return known.plural, known.namespaced
 	end
 	for _, row in ipairs(kinds) do
 		local version = row.group == "" and row.version or row.group .. "/" .. row.version
@@ -124,8 +133,10 @@ local ALL = { "" }
 local function add_kind(found, input, asked, verbs)
 	local plural, namespaced, guessed = resource_of(input, asked)
 	local namespaces = namespaced and asked.namespaces[1] and asked.namespaces or ALL
+	local known = resolved(input, asked)
+	local optional = asked.optional or (known and not known.plural)
 	for _, namespace in ipairs(namespaces) do
-		found.rights:add_each({ namespace = namespace, group = group_of(asked.apiVersion), resource = plural, optional = asked.optional }, verbs)
+		found.rights:add_each({ namespace = namespace, group = group_of(asked.apiVersion), resource = plural, optional = optional }, verbs)
 	end
 	if guessed then
 		found.guesses[plural .. "." .. group_of(asked.apiVersion)] = asked.kind
