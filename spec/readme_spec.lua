@@ -26,6 +26,7 @@ describe("the README", function()
 			["lua team.lua"] = true, ["lua shape.lua"] = true, ["lua api.lua"] = true, ["lua late.lua"] = true,
 			["lua quota.lua"] = true, ["lua broken.lua"] = true, ["lua team_spec.lua"] = true, ["text team.lua"] = true, ["text broken.lua"] = true,
 			["text typo.lua"] = true, ["text run-late"] = true, ["text help-run"] = true, ["yaml deployment.yaml"] = true,
+			["yaml team.yaml"] = true, ["sh run-team"] = true,
 			["sh setup"] = true, ["sh run"] = true, ["sh run-late"] = true, ["sh run-spec"] = true, ["sh sandbox"] = true, ["sh cluster"] = true,
 			["sh elsewhere"] = true, dockerfile = true,
 		}
@@ -132,6 +133,20 @@ describe("the README", function()
 	local function program()
 		return files.output_of({ "realpath", process.build() .. "/perilune" }):match "[^\n]+"
 	end
+
+	it("runs its first controller in the sandbox", function()
+		local folder = files.folder()
+		files.write(folder .. "/team.lua", readme.block("lua", "team.lua"))
+		files.write(folder .. "/team.yaml", readme.block("yaml", "team.yaml"))
+		local command = readme.words(readme.block("sh", "run-team"))
+		assert.equal("perilune", command[1])
+		command[1], command.cwd, command.env = program(), folder, { KUBECONFIG = false }
+		command[#command + 1] = "--listen=off"
+		local child = process.start(command)
+		assert.equal("web-1\tteam web", child:line(20))
+		child:kill "TERM"
+		assert.equal(0, (child:wait(20)), child:stderr())
+	end)
 
 	it("shows how a script is tested", function()
 		local folder = files.folder()
