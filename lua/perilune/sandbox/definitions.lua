@@ -148,6 +148,13 @@ local function condition(server, kind, reason, message)
 	}
 end
 
+local function put_status(server, old, object)
+	managed.update(server.registry:find("apiextensions.k8s.io", "v1", "customresourcedefinitions"), old, object, {
+		manager = "kube-apiserver", apiVersion = "apiextensions.k8s.io/v1", subresource = "status",
+	}, server.clock:timestamp())
+	server.store:put(STORAGE, object)
+end
+
 local function establish(server, name)
 	local object = server.store:get(STORAGE, nil, name)
 	if not object or object.metadata.deletionTimestamp then
@@ -161,10 +168,7 @@ local function establish(server, name)
 			condition(server, "Established", "InitialNamesAccepted", "the initial names have been accepted"),
 		},
 	}
-	managed.update(server.registry:find("apiextensions.k8s.io", "v1", "customresourcedefinitions"), object, copy, {
-		manager = "kube-apiserver", apiVersion = "apiextensions.k8s.io/v1", subresource = "status",
-	}, server.clock:timestamp())
-	server.store:put(STORAGE, copy)
+	put_status(server, object, copy)
 end
 
 local function is_established(object)
@@ -179,6 +183,12 @@ end
 -- --- the end ---
 
 local CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
+
+--- The definition of a custom resource, while it is being deleted.
+function definitions.ending(server, resource)
+	local object = resource.custom and server.store:get(STORAGE, nil, resource.qualified)
+	return object and object.metadata.deletionTimestamp and object
+end
 
 function definitions.is_definition(resource)
 	return resource.storage == STORAGE
@@ -201,6 +211,31 @@ function definitions.begin_deletion(server, object, old)
 		"CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"))
 end
 
+--- Says that objects of a definition that is being deleted are still there.
+function definitions.note_rest(server, object)
+	local copy = tree.copy(object)
+	for _, one in ipairs(copy.status.conditions) do
+		if one.type == "Terminating" and one.reason ~= "InstanceDeletionInProgress" then
+			one.reason, one.message = "InstanceDeletionInProgress", "CustomResource deletion is in progress"
+			put_status(server, object, copy)
+		end
+	end
+end
+
+--- Takes the finalizer away that holds a definition until its objects have gone; it goes where no other holds it.
+function definitions.release(server, object)
+	local copy, kept = tree.copy(object), k8s.array {}
+	for _, name in ipairs(object.metadata.finalizers or {}) do
+		kept[#kept + 1] = name ~= CLEANUP and name or nil
+	end
+	copy.metadata.finalizers = #kept > 0 and kept or nil
+	if #kept == 0 then
+		server.store:remove(STORAGE, nil, object.metadata.name)
+	elseif #kept < #object.metadata.finalizers then
+		server.store:put(STORAGE, copy)
+	end
+end
+
 local function remove_objects(server, spec)
 	local storage = spec.group .. "/" .. spec.names.plural
 	for _, one in ipairs(server.store:list(storage)) do
@@ -209,15 +244,6 @@ local function remove_objects(server, spec)
 	end
 	drop(server, spec)
 	watch.finish_all(server, storage)
-end
-
-local function finish(server, name)
-	local object = server.store:get(STORAGE, nil, name)
-	if not object or object.metadata.finalizers[2] then
-		return
-	end
-	remove_objects(server, object.spec)
-	server.store:remove(STORAGE, nil, name)
 end
 
 --- A definition's kind is served from its creation on, and its objects go with it.
@@ -231,9 +257,6 @@ function definitions.on_event(server, event)
 		return
 	end
 	if object.metadata.deletionTimestamp then
-		server:soon(function()
-			finish(server, object.metadata.name)
-		end)
 		return
 	end
 	serve(server, object.spec)

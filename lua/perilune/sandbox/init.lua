@@ -10,6 +10,7 @@ local answers = require "perilune.sandbox.answer"
 local clock = require "perilune.sandbox.clock"
 local collector = require "perilune.sandbox.collector"
 local definitions = require "perilune.sandbox.definitions"
+local ending = require "perilune.sandbox.ending"
 local faults = require "perilune.sandbox.faults"
 local namespaces = require "perilune.sandbox.namespaces"
 local registry = require "perilune.sandbox.registry"
@@ -24,6 +25,7 @@ Server.__index = Server
 local function on_event(server, event)
 	watch.tell(server, event) -- first: what the others write comes after it
 	definitions.on_event(server, event)
+	ending.on_event(server, event)
 	namespaces.on_event(server, event)
 	collector.on_event(server, event)
 end

@@ -2,6 +2,7 @@
 local k8s = require "perilune"
 local body = require "perilune.sandbox.body"
 local defaults = require "perilune.sandbox.defaults"
+local definitions = require "perilune.sandbox.definitions"
 local fail = require "perilune.sandbox.fail"
 local managed = require "perilune.sandbox.managed"
 local names = require "perilune.sandbox.names"
@@ -92,6 +93,9 @@ function write.prepare_new(server, request, object)
 	name_new(resource, object)
 	if resource.namespaced then
 		check_living_namespace(server, request, object.metadata.name)
+	end
+	if definitions.ending(server, resource) then
+		fail.forbidden(resource, object.metadata.name, "create not allowed while custom resource definition is terminating")
 	end
 	start_metadata(server, resource, object)
 	if resource.status then

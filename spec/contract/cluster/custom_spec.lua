@@ -77,6 +77,28 @@ describe("the sandbox and the API server agree on", function()
 		pair:same("GET", WIDGETS .. "/w")
 	end)
 
+	it("the end of a definition, which waits for its objects", function()
+		local function is_held(body)
+			return body.items and #body.items == 1 and body.items[1].metadata.deletionTimestamp
+		end
+		pair:same("POST", WIDGETS, widget("free", '"spec":{"size":1}'))
+		pair:same("POST", WIDGETS, ('{"apiVersion":"%s/v1","kind":"Widget","metadata":{"name":"held","finalizers":["example.com/x"]},"spec":{"size":1}}'):format(GROUP))
+		pair:same("DELETE", CRDS .. "/widgets." .. GROUP)
+		pair:await(WIDGETS, is_held)
+		pair:await(CRDS .. "/widgets." .. GROUP, function(body)
+			return body.status.conditions[3] and body.status.conditions[3].reason == "InstanceDeletionInProgress"
+		end)
+		pair:same("GET", CRDS .. "/widgets." .. GROUP)
+		pair:same("GET", WIDGETS .. "/held")
+		pair:same("POST", WIDGETS, widget("new", '"spec":{"size":1}'))
+		pair:same("PATCH", WIDGETS .. "/new?fieldManager=me", widget("new", '"spec":{"size":1}'), APPLY)
+		pair:same("PATCH", WIDGETS .. "/held", '{"spec":{"size":2}}')
+		pair:same("PATCH", WIDGETS .. "/held", '{"metadata":{"finalizers":null}}')
+		pair:await(CRDS .. "/widgets." .. GROUP, function(body)
+			return body.reason == "NotFound"
+		end)
+	end)
+
 	it("lists by key under server-side apply", function()
 		pair:same("POST", WIDGETS, widget("w", '"spec":{"size":3,"items":[{"name":"a","v":"1"}]}'))
 		local function apply(query, items)
