@@ -369,6 +369,157 @@ describe("a reload", function()
 		end)
 	end)
 
+	describe("in the midst of things", function()
+		local SLOW = [[maps:add_event_handler { add = function(_, event) if not event.initial then k8s.sleep(5) end end }]]
+
+		it("is one reload however often it is asked for meanwhile", function()
+			load(handler "1")
+			write(handler "2")
+			for _ = 1, 100 do
+				program:reload()
+			end
+			cluster:settle()
+			assert(cluster:create(map "a"))
+			cluster:settle()
+			assert.equal(1, #told "add")
+			assert(#told("reloaded", "generation") <= 2)
+			assert.equal(1, watched())
+		end)
+
+		for _, phase in ipairs { "waits for its caches", "tells the old handlers the rest", "lets old calls end" } do
+			it("ends with the program, too, while it " .. phase, function()
+				load(SLOW .. [[k8s.every(0.5, function() k8s.sleep(20) end)]])
+				cluster:advance(1)
+				if phase:find "^tells" then
+					assert(cluster:create(map "a"))
+					cluster:settle()
+				end
+				reload(handler "2" .. (phase:find "^waits" and MOONS or "") .. [[k8s.main(function() k8s.sleep(600) end)]])
+				assert.equal(phase:find "^lets" and 1 or 0, #told("reloaded", "generation"))
+				program:kill()
+				cluster:settle()
+			end)
+		end
+
+		it("lets an API call of the old code end there", function()
+			load [[k8s.every(1, function()
+				local made = k8s.create { apiVersion = "v1", kind = "Secret", metadata = { namespace = "default", generateName = "s-" } }
+				k8s.log.info("made", { name = made and "yes" or "no" })
+			end)]]
+			cluster:fault { verb = "create", resource = "secrets", action = "slow", bytes_per_second = 100 }
+			cluster:advance(1.1)
+			reload [[k8s.every(1000, function() end)]]
+			assert.equal(1, #told("reloaded", "generation"))
+			cluster:advance(20)
+			assert.same({ "yes" }, told "made")
+		end)
+
+		it("may find a factory shut down, and a handler gone, in the old code and in the new one", function()
+			local factory = [[local factory = k8s.factory { namespace = "default" }
+				local mine = factory:informer { apiVersion = "v1", kind = "ConfigMap" }
+				local registration = mine:add_event_handler { add = function(map, event) k8s.log.info("mine", { name = map.metadata.name .. "%s" }) k8s.sleep(3) end }
+				k8s.every(%d, function() registration:remove() end)
+				k8s.every(%d, function() factory:shutdown() end)]]
+			assert(cluster:create(map "a"))
+			load(factory:format("1", 1, 2))
+			cluster:advance(2.5)
+			reload(factory:format("2", 9, 1))
+			assert(cluster:create(map "b"))
+			cluster:advance(5)
+			reload(factory:format("3", 9, 9))
+			cluster:advance(1)
+			assert(cluster:create(map "c"))
+			cluster:settle()
+			reload(factory:format("4", 1, 1) .. MOONS)
+			cluster:advance(40)
+			define_moon()
+			cluster:advance(40)
+			assert.same({ "a1", "a2", "a3" }, { unpack(told "mine", 1, 3) })
+			assert.matches("4$", told("mine")[#told "mine"])
+			assert.equal(0, #cluster:logs { level = "error" })
+		end)
+
+		it("takes private and optional informers, and index functions that fail", function()
+			local private = [[
+				local mine = k8s.informer { apiVersion = "v1", kind = "ConfigMap",
+					transform = function(object) object.data = { generation = "%s" } return object end,
+					index = { wrong = function() error "no" end, right = function() return "x" end } }
+				k8s.informer { apiVersion = "example.com/v1", kind = "Moon", optional = true }:add_event_handler { add = function() end }
+				mine:add_event_handler { add = function(map) k8s.log.info("mine", { name = map.metadata.name .. map.data.generation .. #mine:list { index = { right = "x" } } }) end }
+				k8s.controller { name = "keys", watch = mine, reconcile = function(request)
+					k8s.log.info("key", { name = request.name .. (mine:get(request) or { data = { generation = "-" } }).data.generation })
+				end }]]
+			assert(cluster:create(map "a"))
+			load(private:format "1")
+			cluster:advance(30)
+			reload(private:format "2")
+			cluster:advance(30)
+			reload(private:format "3")
+			cluster:advance(30)
+			assert.same({ "a11", "a21", "a31" }, told "mine")
+			assert.same({ "a1", "a2", "a3" }, told "key")
+			assert(cluster:delete(map "a"))
+			cluster:settle()
+			assert.equal("a-", told "key"[4])
+		end)
+
+		it("goes on where k8s.state is no plain data, and says so", function()
+			load [[k8s.state.self = k8s.state k8s.every(1, function() k8s.log.info "tick 1" end)]]
+			reload [[k8s.state.f = function() end k8s.every(1, function() k8s.log.info "tick 2" end)]]
+			reload [[k8s.every(1, function() k8s.log.info "tick 3" end)]]
+			cluster:advance(1.5)
+			assert.equal(1, #cluster:logs { msg = "tick 3" })
+			assert.same({ "2", "3" }, told("reloaded", "generation"))
+			assert.equal(4, #cluster:logs { level = "error" })
+		end)
+	end)
+
+	describe("of files", function()
+		it("keeps the code whose folder is gone, is empty, or is a file now", function()
+			load(handler "1")
+			os.execute(("mv %s %s.away"):format(folder, folder))
+			program:reload()
+			cluster:settle()
+			os.execute("mkdir " .. folder)
+			program:reload()
+			cluster:settle()
+			assert.equal(2, #cluster:logs { level = "error" })
+			assert(cluster:create(map "a"))
+			cluster:settle()
+			assert.same({ "a1" }, told "add")
+			os.execute(("rmdir %s && mv %s.away %s"):format(folder, folder, folder))
+			reload(handler "2")
+			assert.same({ "a1", "a2i" }, told "add")
+		end)
+
+		it("ends what a folder of scripts held when it is one script, and begins what it holds", function()
+			write(handler "1", "one.lua")
+			write(handler "2", "two.lua")
+			program = cluster:load(folder)
+			cluster:settle()
+			reload(handler "3")
+			os.remove(folder .. "/init.lua")
+			assert(cluster:create(map "a"))
+			cluster:settle()
+			assert.same({ "a3" }, told "add")
+			program:reload()
+			cluster:settle()
+			assert.same({ "a3", "a1i", "a2i" }, told "add")
+		end)
+
+		it("keeps the code of a file that is a folder now", function()
+			write(handler "1", "one.lua")
+			program = cluster:load(folder)
+			cluster:settle()
+			os.execute(("rm %s/one.lua && mkdir %s/one.lua"):format(folder, folder))
+			program:reload()
+			assert(cluster:create(map "a"))
+			cluster:settle()
+			assert.same({ "a1" }, told "add")
+			assert.equal(1, #cluster:logs { level = "error" })
+		end)
+	end)
+
 	describe("of broken code", function()
 		local function goes_on(text, message, line)
 			assert(cluster:create(map "a"))

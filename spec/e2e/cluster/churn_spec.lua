@@ -1,10 +1,10 @@
 -- Churn through a wire that has a fault every two seconds: at the end the cache and the handlers hold what the server holds, and
 -- nothing has grown.
 local cjson = require "cjson"
+local churns = require "support.churn"
 local cluster = require "support.cluster"
 local files = require "support.files"
 local host = require "support.host"
-local kube = require "support.kube"
 local process = require "support.process"
 local proxy = require "support.proxy"
 local sandbox = require "support.sandbox"
@@ -15,8 +15,6 @@ local LONGEST = 3 -- times as long where the faults come slowly
 local SHORT_SECONDS = 24
 local FAULT_SECONDS = 2
 local RARE_SECONDS = 130
-local TEXT = ("x"):rep(200)
-local FILL_SECONDS, BATCH = 300, 1000
 local SETTLE_SECONDS = 150 -- the longest wait between two attempts is 60 s, and the server may be late too
 
 local SCRIPT = [[
@@ -68,152 +66,6 @@ local SCRIPT = [[
 		print("synced", maps:count())
 	end)
 ]]
-
--- As curl's configuration takes it.
-local function setting(name, value)
-	return ('%s = "%s"'):format(name, (value:gsub('[\\"]', "\\%0")))
-end
-
--- A server to churn: how to reach it around the wire, and its kubeconfig through it.
-local function real_server(where)
-	local with = where.credentials()
-	return {
-		url = where.server(), namespace = where.namespace(), cluster = where,
-		settings = { setting("cacert", with.ca), setting("cert", with.cert), setting("key", with.key) },
-		kubeconfig = function(wire)
-			return wire:kubeconfig(where)
-		end,
-	}
-end
-
-local function sandbox_server(server)
-	return {
-		url = server.url, namespace = "default", settings = {},
-		kubeconfig = function(wire)
-			return kube.write_config(files.folder() .. "/kubeconfig", { server = wire.url }, {})
-		end,
-	}
-end
-
--- Changes objects at random, a batch a second, each with a curl program of its own.
-local Churn = {}
-Churn.__index = Churn
-
-local function new_churn(server, objects, rate)
-	return setmetatable({
-		server = server, objects = objects, rate = rate, present = {}, folder = files.folder(), count = 0, done = 0, failed = {},
-		path = "/api/v1/namespaces/" .. server.namespace .. "/configmaps",
-	}, Churn)
-end
-
-function Churn:request(name)
-	self.count = self.count + 1
-	local method, path, body = "POST", self.path, { metadata = { name = name }, data = { count = tostring(self.count), text = TEXT } }
-	if self.present[name] then
-		path = path .. "/" .. name
-		method = math.random(5) == 1 and "DELETE" or "PATCH"
-	end
-	local lines = {
-		setting("url", self.server.url .. path), setting("request", method), setting("user-agent", "spec"), setting("output", "/dev/null"),
-		setting("header", "Content-Type: " .. (method == "PATCH" and "application/merge-patch+json" or "application/json")),
-		('write-out = "%s %s %%{http_code}\\n"'):format(method, name),
-	}
-	for _, line in ipairs(self.server.settings) do
-		lines[#lines + 1] = line
-	end
-	if method ~= "DELETE" then
-		lines[#lines + 1] = setting("data", cjson.encode(body))
-	end
-	return table.concat(lines, "\n")
-end
-
--- No name twice, since the requests of a batch overtake each other.
-function Churn:start_batch(names)
-	local requests = {}
-	for i, name in ipairs(names) do
-		requests[i] = self:request(name)
-	end
-	self.batch = process.start { "curl", "--silent", "--no-progress-meter", "--noproxy", "*", "--parallel", "--parallel-max", "50",
-		"--max-time", "60", "--config", files.write(self.folder .. "/batch", table.concat(requests, "\nnext\n")) }
-end
-
-function Churn:random_names()
-	local names, first = {}, math.random(self.objects)
-	for i = 1, math.min(self.rate, self.objects) do
-		names[i] = "item-" .. (first + i * 7919) % self.objects
-	end
-	return names
-end
-
--- What the server has said; what it has not said is found out by the next request for that name.
-function Churn:finish_batch(seconds)
-	self.batch:wait(seconds)
-	for method, name, status in self.batch:stdout():gmatch "(%u+) (%S+) (%d+)\n" do
-		local ok = status == "200" or status == "201"
-		self.done = self.done + (ok and 1 or 0)
-		if not ok then
-			self.failed[status] = (self.failed[status] or 0) + 1
-		end
-		if ok or status == "409" or status == "404" then
-			self.present[name] = method ~= "DELETE" and status ~= "404" or nil
-		end
-	end
-	self.batch:close()
-	self.batch = nil
-end
-
-function Churn:is_ready()
-	return not self.batch or self.batch:has_ended()
-end
-
--- The next batch when its time has come and the last one is done.
-function Churn:go_on(now)
-	if self:is_ready() and now >= (self.next_at or 0) then
-		if self.batch then
-			self:finish_batch(1)
-		end
-		self.next_at = now + 1
-		self:start_batch(self:random_names())
-	end
-end
-
--- All objects, for a start.
-function Churn:fill()
-	local deadline = process.now() + FILL_SECONDS
-	while true do
-		local absent = {}
-		for i = 0, self.objects - 1 do
-			absent[#absent + 1] = #absent < BATCH and not self.present["item-" .. i] and "item-" .. i or nil
-		end
-		if #absent == 0 then
-			return
-		end
-		assert(process.now() < deadline, "the server does not take so many objects: " .. cjson.encode(self.failed))
-		self:start_batch(absent)
-		self:finish_batch(FILL_SECONDS)
-	end
-end
-
-function Churn:curl(...)
-	return files.output_of { "curl", "--silent", "--show-error", "--noproxy", "*", "--user-agent", "spec", "--max-time", "60",
-		"--config", files.write(self.folder .. "/settings", table.concat(self.server.settings, "\n")), seconds = 70, ... }
-end
-
--- All of the server's objects: name to resourceVersion.
-function Churn:truth()
-	local map = {}
-	for _, item in ipairs(cjson.decode(self:curl(self.server.url .. self.path)).items) do
-		if item.metadata.name ~= "kube-root-ca.crt" then
-			map[item.metadata.name] = item.metadata.resourceVersion
-		end
-	end
-	return map
-end
-
-function Churn:mark(name)
-	self:curl("--fail", "--header", "Content-Type: application/json", "--data", cjson.encode { metadata = { name = name } },
-		self.server.url .. self.path)
-end
 
 -- One at a time, each undone before the next.
 local faults = {
@@ -343,7 +195,7 @@ end
 -- options: seconds, objects, rate, each_minute (called now and then).
 local function run_churn(server, options)
 	local seed = seed_random()
-	local wire, churn = proxy.start(server.url), new_churn(server, options.objects, options.rate)
+	local wire, churn = proxy.start(server.url), churns.new(server, options.objects, options.rate)
 	churn:fill()
 	local run = host.start { kubeconfig = server.kubeconfig(wire), set = { namespace = server.namespace }, script = SCRIPT }
 	run.child:wait_for("synced\t(%d+)", 60)
@@ -403,7 +255,7 @@ describe("churn", function()
 	local it = cluster.when_up(it)
 
 	it("with faults on the wire leaves cache and handlers as the server is", function()
-		local report, seed = run_churn(real_server(cluster), { seconds = SHORT_SECONDS, objects = 500, rate = 100 })
+		local report, seed = run_churn(churns.real_server(cluster), { seconds = SHORT_SECONDS, objects = 500, rate = 100 })
 		expect_struck(report, seed, SHORT_SECONDS)
 	end)
 end)
@@ -414,7 +266,7 @@ describe("ten minutes of churn #soak", function()
 
 	it("with faults on the wire and restarts of the API server leave cache and handlers as the server is, and nothing grows", function()
 		local restarts = 0
-		local report, seed = run_churn(real_server(second), {
+		local report, seed = run_churn(churns.real_server(second), {
 			seconds = SOAK_SECONDS, objects = 5000, rate = 1000,
 			on_turn = function(seconds)
 				if seconds > (restarts + 1) * SOAK_SECONDS / 4 then
@@ -433,7 +285,7 @@ end)
 describe("ten minutes of churn of 1,000 changes a second #soak", function()
 	it("with faults on the wire leave cache and handlers as the sandbox is, and nothing grows", function()
 		local server = sandbox.start()
-		local report, seed = run_churn(sandbox_server(server), { seconds = SOAK_SECONDS, objects = 5000, rate = 1000 })
+		local report, seed = run_churn(churns.sandbox_server(server), { seconds = SOAK_SECONDS, objects = 5000, rate = 1000 })
 		print(cjson.encode(report))
 		assert(report.rate > 900, "the writer was too slow: " .. cjson.encode(report))
 		expect_struck(report, seed, SOAK_SECONDS)
