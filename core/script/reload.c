@@ -299,7 +299,7 @@ static int on_found(void *data, const char *name, const char *path, const char *
 	return 0;
 }
 
-/* The paths may lead to one script twice. */
+/* It waits for its caches since an earlier look, or the paths lead to it twice. */
 static bool is_changing(const struct reload *reload, const char *path)
 {
 	LIST_EACH (&reload->changes, node) {
@@ -368,11 +368,12 @@ static void begin(struct reload *reload)
 {
 	struct sweep sweep = {.reload = reload};
 	strmap_init(&sweep.found);
+	if (!reload->running)
+		memset(&reload->outcome, 0, sizeof(reload->outcome));
 	reload->running = true;
-	memset(&reload->outcome, 0, sizeof(reload->outcome));
-	list_move(&reload->served, &reload->asks);
-	LIST_EACH (&reload->served, node)
+	LIST_EACH (&reload->asks, node)
 		sweep.forced |= LIST_ENTRY(node, struct ask, node)->forced;
+	list_move(&reload->served, &reload->asks);
 	look_at_paths(&sweep);
 	strmap_fini(&sweep.found);
 	reload_settled(reload);
@@ -416,6 +417,15 @@ static void look_at_endings(struct reload *reload)
 	}
 }
 
+/* New code that waits for its caches holds nobody up: it may wait for long. */
+static bool may_begin(const struct reload *reload)
+{
+	LIST_EACH (&reload->changes, node)
+		if (LIST_ENTRY(node, struct change, node)->closed)
+			return false;
+	return host_is_ready(reload->host) && !list_is_empty(&reload->asks);
+}
+
 static void on_look(void *data)
 {
 	struct reload *reload = data;
@@ -427,7 +437,7 @@ static void on_look(void *data)
 		reload->running = false;
 		finish_asks(reload);
 	}
-	if (!reload->running && host_is_ready(reload->host) && !list_is_empty(&reload->asks))
+	if (may_begin(reload))
 		begin(reload);
 }
 

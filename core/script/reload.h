@@ -26,8 +26,8 @@ void reload_free(struct reload *reload); /* frees what it has in hand; nobody is
 int reload_add_path(struct reload *reload, const char *path, struct err *err);
 
 /* The scripts at the paths anew: all where it is forced, else those whose files have changed. Before the host's barrier
- * has opened it waits for that. One that is asked for while another is under way comes after it; what still waits for
- * its caches there, and is no longer what the files are, gives way. on_done may be NULL. */
+ * has opened it waits for that. One that is asked for while scripts give up their places comes after that; new code
+ * that waits for its caches waits on, unless its files have changed again: then it gives way. on_done may be NULL. */
 void reload_start(struct reload *reload, bool forced, host_reload_fn on_done, void *data);
 
 /* A call has ended, an event was dealt with, or the host has opened. */

@@ -339,9 +339,29 @@ describe("a reload", function()
 				program:reload()
 			end
 			cluster:advance(10)
+			assert(cluster:create(map "a"))
 			define_moon()
 			cluster:advance(60)
-			assert.same({ "2", "3" }, told("reloaded", "generation"))
+			assert.same({ "2" }, told("reloaded", "generation"))
+			assert.same({ "a1", "a2i" }, told "add")
+		end)
+
+		it("keeps no other script from its new code", function()
+			write(handler "1", "one.lua")
+			write(handler "1", "two.lua")
+			program = cluster:load(folder)
+			cluster:settle()
+			write(handler "2" .. MOONS, "one.lua")
+			program:reload()
+			cluster:settle()
+			write(handler "3", "two.lua")
+			program:reload()
+			assert(cluster:create(map "a"))
+			cluster:settle()
+			assert.same({ "a1", "a3" }, told "add")
+			define_moon()
+			cluster:advance(60)
+			assert.same({ "a1", "a3", "a2i" }, told "add")
 		end)
 	end)
 
@@ -445,7 +465,9 @@ describe("a reload", function()
 					transform = function(object) object.data = { generation = "%s" } return object end,
 					index = { wrong = function() error "no" end, right = function() return "x" end } }
 				k8s.informer { apiVersion = "example.com/v1", kind = "Moon", optional = true }:add_event_handler { add = function() end }
-				mine:add_event_handler { add = function(map) k8s.log.info("mine", { name = map.metadata.name .. map.data.generation .. #mine:list { index = { right = "x" } } }) end }
+				mine:add_event_handler { add = function(map)
+					k8s.log.info("mine", { name = map.metadata.name .. map.data.generation .. #mine:list { index = { right = "x" } } })
+				end }
 				k8s.controller { name = "keys", watch = mine, reconcile = function(request)
 					k8s.log.info("key", { name = request.name .. (mine:get(request) or { data = { generation = "-" } }).data.generation })
 				end }]]

@@ -220,11 +220,15 @@ local function script_status(status, name)
 	end
 end
 
--- The least of some seconds in which nothing changes: kB of the process, bytes of the script.
-function Play:memory()
+function Play:pause()
 	if self.churn.batch then
 		self.churn:finish_batch(60)
 	end
+end
+
+-- The least of some seconds in which nothing changes: kB of the process, bytes of the script.
+function Play:memory()
+	self:pause()
 	local anonymous, script = math.huge, math.huge
 	for _ = 1, 14 do
 		self.run.child:pump(0.5)
@@ -332,7 +336,7 @@ local function play_reloads(server, options)
 		first = i == options.measured and play:memory() or first
 	end
 	local last = options.measured and play:memory()
-	play.churn:finish_batch(60)
+	play:pause()
 	-- The observer has heard of all when it knows of this one.
 	play.churn:mark "bystander"
 	play.churn:curl("--fail", "--request", "DELETE", server.url .. play.churn.path .. "/bystander")
