@@ -164,7 +164,10 @@ struct source *source_new(struct controller *controller, const struct source_opt
 	buf_init(&source->open, 0);
 	buf_init(&source->key, 0);
 	loop_job_init(&source->job, on_turn, source);
-	struct listener_options listen = {.resync = options->resync, .on_ready = on_ready, .data = source};
+	/* Nothing is merged: of an add and its delete a reconcile may have seen the object in between, and of two
+	 * updates each names an owner. */
+	struct listener_options listen = {
+	    .every_event = true, .resync = options->resync, .on_ready = on_ready, .data = source};
 	source->listener = listener_new(options->informer, &listen);
 	return source;
 }

@@ -1,8 +1,8 @@
 /* source: an informer whose events bring keys to a controller: those of its objects, of their owners, or of whatever a
  * function makes of them.
  *
- * Nothing is decoded for a key; only the owner's functions may want to see the object. Keys of the initial state and of
- * a resync come with low priority. */
+ * Nothing is decoded for a key; only the owner's functions may want to see the object. Each event counts for itself,
+ * also an add whose delete came along with it. Keys of the initial state and of a resync come with low priority. */
 #ifndef PERILUNE_WORK_SOURCE_H
 #define PERILUNE_WORK_SOURCE_H
 

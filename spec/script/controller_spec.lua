@@ -102,6 +102,26 @@ describe("a controller", function()
 			assert.equal(4, #told "ran")
 		end)
 
+		it("come from what was owned and is gone before its watch told of it: the reconcile has seen its own write", function()
+			cluster:fault { verb = "watch", resource = "secrets", action = "silence", times = 1 }
+			load [[
+				local secrets = k8s.informer { apiVersion = "v1", kind = "Secret", page_size = 500 }
+				k8s.controller { name = "keys", watch = maps, owns = { secrets }, reconcile = function(request)
+					local object = maps:get(request)
+					if object and request.name == "owner" and not secrets:get("default", "own") then
+						assert(k8s.create(k8s.set_owner({ apiVersion = "v1", kind = "Secret", metadata = { namespace = "default", name = "own" } }, object)))
+					end
+					tell("ran", { seen = secrets:get("default", "own") ~= nil })
+				end }]]
+			local own = { apiVersion = "v1", kind = "Secret", namespace = "default", name = "own" }
+			assert(cluster:create(map "owner"))
+			cluster:settle()
+			assert.equal("true", told("ran", "seen")[1])
+			assert(cluster:delete(own))
+			cluster:advance(700) -- until the next watch, which tells of both
+			assert(cluster:get(own))
+		end)
+
 		it("are those of a cluster-scoped owner too", function()
 			local owner = assert(cluster:create { apiVersion = "v1", kind = "Namespace", metadata = { name = "shop" } })
 			load [[
