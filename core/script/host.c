@@ -185,6 +185,7 @@ void host_lost_leadership(struct host *host)
 {
 	host->exit_code = EXIT_LOST_LEADERSHIP;
 	host->left = true;
+	reload_stop(host->reload); /* a swap would run what the code before wants done at its end */
 	cancel_calls(host);
 	finish(host);
 }

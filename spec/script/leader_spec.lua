@@ -105,6 +105,25 @@ describe("leader election", function()
 		assert.equal("somebody", lease().spec.holderIdentity)
 	end)
 
+	it("ends a host that has lost in the middle of a reload, and no code takes another's place any more", function()
+		local text = [[
+			local maps = k8s.informer { apiVersion = "v1", kind = "ConfigMap", namespace = "default" }
+			maps:add_event_handler { add = function() print "handler" k8s.sleep(60) end }
+			k8s.on_shutdown(function() print "not this" end)
+			k8s.on_synced(function() print "synced" end)
+		]]
+		local run = start { script = text }
+		run:log_line "became the leader"
+		make_map "a"
+		run:lines_until "handler"
+		files.write(run.folder .. "/script.lua", 'local k8s = require "perilune" print "loaded"' .. text)
+		run.child:kill "HUP"
+		run:lines_until "loaded"
+		assert.equal(200, (server:curl("PATCH", LEASE, '{"spec":{"holderIdentity":"somebody"}}')))
+		assert.equal(4, run:wait())
+		assert.equal("synced\nhandler\nloaded\n", run.child:stdout())
+	end)
+
 	it("calls nothing of a leader that was stopped for longer than its lease, not even what waited", function()
 		local run = start { script = [[
 			for _ = 1, 3 do
