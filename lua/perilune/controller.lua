@@ -188,12 +188,13 @@ end
 
 -- --- the finalizer ---
 
-local function place_of(finalizers, name)
-	for i, other in ipairs(finalizers or {}) do
+local function is_held(object, name)
+	for _, other in ipairs(object.metadata.finalizers or {}) do
 		if other == name then
-			return i
+			return true
 		end
 	end
+	return false
 end
 
 -- With the version that it was read at, so that nobody else's finalizer is lost.
@@ -225,8 +226,20 @@ local function remove_finalizer(object, name)
 	return set_finalizers(object, finalizers)
 end
 
-local function clean_up(options, object, context)
-	if not place_of(object.metadata.finalizers, options.finalizer) then
+-- Of the object as the cache has it after cleanup, which may have written to it.
+local function let_go(informer, request, uid, name)
+	local object = informer:get(request)
+	if not object or object.metadata.uid ~= uid or not is_held(object, name) then
+		return nil
+	end
+	local err = remove_finalizer(object, name)
+	return not is_gone(err) and err or nil
+end
+
+local function clean_up(options, informer, request, context)
+	local object = informer:get(request)
+	local uid = object.metadata.uid
+	if not is_held(object, options.finalizer) then
 		return nil
 	end
 	local result, err = options.cleanup(object, context)
@@ -237,8 +250,7 @@ local function clean_up(options, object, context)
 	if after then
 		return after
 	end
-	local problem = remove_finalizer(object, options.finalizer)
-	return nil, not is_gone(problem) and problem or nil
+	return nil, let_go(informer, request, uid, options.finalizer)
 end
 
 -- reconcile's steps where there is a finalizer: an object that is going is cleaned up, one that is there carries the finalizer before its
@@ -250,9 +262,9 @@ local function finalizing(options, informer, reconcile)
 			return nil
 		end
 		if object.metadata.deletionTimestamp then
-			return clean_up(options, object, context)
+			return clean_up(options, informer, request, context)
 		end
-		if not place_of(object.metadata.finalizers, options.finalizer) then
+		if not is_held(object, options.finalizer) then
 			local err = add_finalizer(object, options.finalizer)
 			if err then
 				return nil, not is_gone(err) and err or nil -- what reconcile made for one that is gone nobody would clean up

@@ -459,6 +459,15 @@ describe("a controller", function()
 			assert.equal("NotFound", select(2, cluster:get(map "a")).reason)
 		end)
 
+		it("takes it off an object that cleanup has written to, at once", function()
+			assert(cluster:create(map("a", { finalizers = { "example.com/other" } })))
+			start [[tries = tries + 1 assert(k8s.patch(object, { metadata = { annotations = { tries = tostring(tries) } } })) object.metadata = nil]]
+			assert(cluster:delete(map "a"))
+			cluster:settle()
+			assert.same({ "a" }, told "cleaned")
+			assert.same({ "example.com/other" }, assert(cluster:get(map "a")).metadata.finalizers)
+		end)
+
 		it("leaves alone what is going without it", function()
 			assert(cluster:create(map("a", { finalizers = { "example.com/other" } })))
 			assert(cluster:delete(map "a"))
