@@ -112,7 +112,10 @@ static int load_and_run(struct program *program)
 int cmd_run(const struct options *options)
 {
 	struct program program;
-	int code = program_open(&program, options, PROGRAM_NEEDS_CLUSTER);
+	int code = program_check_paths(options);
+	if (code)
+		return code;
+	code = program_open(&program, options, PROGRAM_NEEDS_CLUSTER);
 	if (!code)
 		code = load_and_run(&program);
 	program_close(&program);

@@ -1,6 +1,4 @@
-#include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/program.h"
 #include "cli/signals.h"
@@ -56,18 +54,10 @@ static int run_specs(struct program *program)
 	return program_run(program);
 }
 
-static int check_paths(const struct options *options)
-{
-	for (size_t i = 0; i < options->operands.count; i++)
-		if (access(options->operands.items[i], F_OK))
-			return cli_usage(options->verb, "%s: %s", options->operands.items[i], strerror(errno));
-	return 0;
-}
-
 int cmd_test(const struct options *options)
 {
 	struct program program;
-	int code = check_paths(options);
+	int code = program_check_paths(options);
 	if (code)
 		return code;
 	code = program_open(&program, options, PROGRAM_MAY_HAVE_CLUSTER);

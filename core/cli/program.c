@@ -1,8 +1,10 @@
 #include "cli/program.h"
 
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "cli/signals.h"
 
@@ -123,6 +125,14 @@ static int check_sandbox(const struct options *options)
 				 options->kubeconfig ? "kubeconfig" : "context");
 	if (!options->sandbox && options->manifests.count)
 		return cli_usage(options->verb, "--manifests needs --sandbox");
+	return 0;
+}
+
+int program_check_paths(const struct options *options)
+{
+	for (size_t i = 0; i < options->operands.count; i++)
+		if (access(options->operands.items[i], F_OK))
+			return cli_usage(options->verb, "%s: %s", options->operands.items[i], strerror(errno));
 	return 0;
 }
 

@@ -22,6 +22,10 @@ enum program_cluster {
 	PROGRAM_READS_CLUSTER     /* that one alone; scripts are loaded and don't run */
 };
 
+/* Whether all operands are there, so that a misspelt one is told before what the cluster lacks. 0, or EXIT_USAGE after
+ * the first that is not was told. */
+int program_check_paths(const struct options *options);
+
 /* 0, or an exit code after the reason was told. program_close in either case. program_open_sandbox needs the loop
  * alone, and is part of program_open. */
 int program_open(struct program *program, const struct options *options, enum program_cluster cluster);

@@ -303,7 +303,8 @@ static int nothing_found(const char *home, bool named_context, struct err *err)
 			       service_account_folder(), pod);
 	return err_set(
 	    err, "",
-	    "no kubeconfig found: looked at $KUBECONFIG (not set), %s (%s) and %s (not there); give --kubeconfig FILE",
+	    "no kubeconfig found: looked at $KUBECONFIG (not set), %s (%s) and %s (not there); give --kubeconfig FILE, "
+	    "or --sandbox to try things out without a cluster",
 	    service_account_folder(), pod, home);
 }
 

@@ -98,6 +98,7 @@ describe("the command line", function()
 		refused({ "test", folder .. "/gone_spec.lua" }, folder .. "/gone_spec.lua", "No such file")
 		refused({ "run", "--kubeconfig", cli.kubeconfig(folder), "--log-level=error", folder .. "/gone.lua" },
 			folder .. "/gone.lua", "No such file")
+		refused({ "run", folder .. "/gone.lua" }, folder .. "/gone.lua", "No such file")
 	end)
 
 	it("explains itself on stdout", function()

@@ -199,7 +199,8 @@ function process.start(options)
 	local owner = ffi.gc(ffi.new("struct process_owner", pid or 0, { stdin, stdout, stderr }), reap)
 	if not pid then
 		reap(owner)
-		error(("can't start %s: %s"):format(options[1], ffi.string(C.strerror(code))), 2)
+		local missing = options[1] == process.build() .. "/perilune" and "; scripts/build debug makes it" or ""
+		error(("can't start %s: %s%s"):format(options[1], ffi.string(C.strerror(code)), missing), 2)
 	end
 	for which = IN, ERR do
 		C.fcntl(owner.fds[which], F_SETFL, ffi.cast("int", O_NONBLOCK))

@@ -222,7 +222,7 @@ users:
 		it("in all of these places in vain", function()
 			local message = fails()
 			has(message, "no kubeconfig found")
-			for _, place in ipairs { "$KUBECONFIG", folder .. "/pod", folder .. "/home/.kube/config", "--kubeconfig FILE" } do
+			for _, place in ipairs { "$KUBECONFIG", folder .. "/pod", folder .. "/home/.kube/config", "--kubeconfig FILE", "--sandbox" } do
 				has(message, place)
 			end
 			has(fails { kubeconfig = folder .. "/absent" }, "no kubeconfig at " .. folder .. "/absent; give --kubeconfig")
