@@ -120,9 +120,11 @@ spec:
     additionalPrinterColumns: [{name: Size, type: integer, jsonPath: .spec.size}]
     schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 ]]
+		local widget = "{apiVersion: example.com/v1, kind: Widget, metadata: {name: a}, spec: {size: 3}}"
+		assert.truthy(refused("apply", "-f", manifest(widget)):find("ensure CRDs are installed first", 1, true))
 		run("apply", "-f", manifest(definition))
 		run("wait", "--for=condition=Established", "crd/widgets.example.com", "--timeout=10s")
-		run("apply", "-f", manifest "{apiVersion: example.com/v1, kind: Widget, metadata: {name: a}, spec: {size: 3}}")
+		run("apply", "-f", manifest(widget))
 		assert.equal("NAME   SIZE\na      3\n", run("get", "wd"))
 		run("delete", "crd", "widgets.example.com")
 		assert.truthy(refused("get", "widgets.example.com"):find "the server doesn't have a resource type")

@@ -66,7 +66,21 @@ function openapi.group(server, request)
 		components = { schemas = schemas } } }
 end
 
-function openapi.v2()
+local PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+
+-- A field of a message: its number, and a text or message of less than 128 bytes.
+local function field(number, bytes)
+	return string.char(number * 8 + 2, #bytes) .. bytes
+end
+
+local INFO = field(1, "Kubernetes") .. field(2, "v1.36.3")
+local DOCUMENT = field(1, "2.0") .. field(2, INFO) .. field(8, "") .. field(9, "") -- swagger, info, paths, definitions
+
+--- kubectl can read it as protobuf alone, and does so for kinds that came while it ran.
+function openapi.v2(_, request)
+	if (request.headers.accept or ""):find("proto-openapi", 1, true) then
+		return { status = 200, content_type = PROTOBUF, body = DOCUMENT }
+	end
 	return { status = 200, body = k8s.json.encode {
 		swagger = "2.0", info = { title = "Kubernetes", version = "v1.36.3" }, paths = k8s.object {}, definitions = k8s.object {} } }
 end
