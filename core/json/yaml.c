@@ -479,12 +479,14 @@ static int handle(struct reader *reader, const yaml_event_t *event, bool *empty,
 	}
 }
 
-static int read_yaml(struct reader *reader, document_fn on_document, void *data)
+static int read_yaml(struct reader *reader, document_fn on_document, void *data, bool (*is_over)(void))
 {
 	bool empty = false;
 	int went = 1;
 	while (went > 0) {
 		yaml_event_t event;
+		if (is_over && is_over())
+			return err_set(reader->err, "", "it takes too long");
 		if (!yaml_parser_parse(&reader->parser, &event))
 			return fail_parse(reader);
 		went = handle(reader, &event, &empty, on_document, data);
@@ -518,7 +520,8 @@ static int read_json(const char *at, const char *end, document_fn on_document, v
 	return 0;
 }
 
-int yaml_to_json(const char *bytes, size_t length, document_fn on_document, void *data, struct err *err)
+int yaml_to_json_until(const char *bytes, size_t length, document_fn on_document, void *data, bool (*is_over)(void),
+		       struct err *err)
 {
 	if (is_json(bytes, bytes + length))
 		return read_json(bytes, bytes + length, on_document, data, err);
@@ -529,7 +532,7 @@ int yaml_to_json(const char *bytes, size_t length, document_fn on_document, void
 	buf_init(&reader.out, MOST_BYTES);
 	buf_init(&reader.scratch, 0);
 	strmap_init(&reader.anchors);
-	int failed = read_yaml(&reader, on_document, data);
+	int failed = read_yaml(&reader, on_document, data, is_over);
 	reset(&reader);
 	alloc_free(reader.frames);
 	strmap_fini(&reader.anchors);
@@ -537,4 +540,9 @@ int yaml_to_json(const char *bytes, size_t length, document_fn on_document, void
 	buf_fini(&reader.out);
 	yaml_parser_delete(&reader.parser);
 	return failed ? -1 : 0;
+}
+
+int yaml_to_json(const char *bytes, size_t length, document_fn on_document, void *data, struct err *err)
+{
+	return yaml_to_json_until(bytes, length, on_document, data, NULL, err);
 }

@@ -15,6 +15,11 @@
 int yaml_to_json(const char *bytes, size_t length,
 		 int (*on_document)(void *data, struct json_slice json, struct err *err), void *data, struct err *err);
 
+/* The same, but ends with -1 soon after is_over has begun to say so; it is asked at each node of a document. */
+int yaml_to_json_until(const char *bytes, size_t length,
+		       int (*on_document)(void *data, struct json_slice json, struct err *err), void *data,
+		       bool (*is_over)(void), struct err *err);
+
 /* One JSON value as a YAML document in block style, keys in the order given, strings quoted where they would read as
  * something else. 0, or -1 with err. */
 int yaml_from_json(struct json_slice json, struct buf *out, struct err *err);

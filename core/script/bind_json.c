@@ -2,6 +2,7 @@
 #include <lauxlib.h>
 
 #include "script/bind.h"
+#include "script/limit.h"
 #include "script/value.h"
 #include "json/yaml.h"
 
@@ -77,7 +78,7 @@ static int yaml_documents(const char *text, size_t length, struct buf *out, stru
 {
 	buf_reset(out);
 	buf_append_char(out, '[');
-	if (yaml_to_json(text, length, append_document, out, err) < 0)
+	if (yaml_to_json_until(text, length, append_document, out, limit_is_over, err) < 0)
 		return -1;
 	return buf_append_char(out, ']');
 }

@@ -64,6 +64,7 @@ describe("a script that runs too long is stopped in time", function()
 			"local t = {} for i = 1, 5e5 do t[i] = i + 0.1 end while true do require('perilune').json.encode(t) end",
 		["in decoding what is large"] =
 			"local text = '[' .. ('1,'):rep(1e6) .. '1]' while true do require('perilune').json.decode(text) end",
+		["in decoding much YAML"] = "local text = ('- a\\n'):rep(1e6) require('perilune').yaml.decode(text)",
 		["in code that it loaded"] = "loadstring('while true do end', '=chunk.lua')()",
 	}
 	for name, chunk in pairs(chunks) do
