@@ -341,11 +341,27 @@ static void keep_all(struct sweep *sweep, const char *path, const struct err *er
 	}
 }
 
+static bool is_gone(const struct sweep *sweep, const struct script *script)
+{
+	return !strmap_get(&sweep->found, script->path, strlen(script->path));
+}
+
+/* New code that still waits for its caches. Its old one would else be in two changes. */
+static void drop_gone(const struct sweep *sweep)
+{
+	LIST_EACH (&sweep->reload->changes, node) {
+		struct change *change = LIST_ENTRY(node, struct change, node);
+		if (is_gone(sweep, change->next))
+			free_change(change);
+	}
+}
+
 static void end_gone(const struct sweep *sweep)
 {
+	drop_gone(sweep);
 	LIST_EACH (host_scripts(sweep->reload->host), node) {
 		struct script *script = LIST_ENTRY(node, struct script, node);
-		script->gone = !strmap_get(&sweep->found, script->path, strlen(script->path));
+		script->gone = is_gone(sweep, script);
 		if (script->gone)
 			close_old(add_change(sweep->reload, script, NULL));
 	}
