@@ -82,7 +82,8 @@ describe("the sandbox and the API server agree on", function()
 			return body.items and #body.items == 1 and body.items[1].metadata.deletionTimestamp
 		end
 		pair:same("POST", WIDGETS, widget("free", '"spec":{"size":1}'))
-		pair:same("POST", WIDGETS, ('{"apiVersion":"%s/v1","kind":"Widget","metadata":{"name":"held","finalizers":["example.com/x"]},"spec":{"size":1}}'):format(GROUP))
+		pair:same("POST", WIDGETS, widget("held", '"spec":{"size":1}'))
+		pair:same("PATCH", WIDGETS .. "/held", '{"metadata":{"finalizers":["example.com/x"]}}')
 		pair:same("DELETE", CRDS .. "/widgets." .. GROUP)
 		pair:await(WIDGETS, is_held)
 		pair:await(CRDS .. "/widgets." .. GROUP, function(body)
