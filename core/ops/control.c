@@ -66,7 +66,8 @@ static int open_local(struct control *control, struct loop *loop, const char *pa
 	if (path || !place_make(&own, err)) {
 		struct local_options options = {path ? path : own.data, on_request, control};
 		control->local = local_new(loop, &options, err);
-		log_debug(LOG_FIELDS({"path", options.path}), "control socket");
+		if (control->local)
+			log_debug(LOG_FIELDS({"path", options.path}), "control socket");
 	}
 	buf_fini(&own);
 	return control->local ? 0 : -1;

@@ -1,5 +1,6 @@
 -- The watcher of files (core/net/watch.h).
 local files = require "support.files"
+local new_seed = require "support.seed"
 local process = require "support.process"
 
 local SECONDS = 20
@@ -148,6 +149,45 @@ describe("the watcher of files", function()
 		sees("the folder", "mkdir later")
 		sees("the file", "echo 1 >later/x.lua")
 		sees("another", "echo 2 >a/scripts/one.lua")
+	end)
+
+	-- A reader who looks whenever it is told has, in the end, seen what is there.
+	it("leaves no change untold, whatever happens", function()
+		local seed = new_seed()
+		local steps = {
+			"mkdir -p a/scripts/$x; echo $n >a/scripts/$x/$y.lua", "echo $n >a/scripts/$x.lua",
+			"echo $n >a/scripts/$x/$y.lua", "echo $n >new; mv new a/scripts/$x.lua", "rm -rf a/scripts/$x.lua a/scripts/$y",
+			"mv -T a/scripts/$x a/scripts/$y", "mv -T a/scripts spare; mkdir -p a/scripts/$x; echo $n >a/scripts/$x/$y.lua",
+			"rm -rf spare; mv -T a/scripts spare", "mv -T spare a/scripts", "rm -rf a; mkdir -p a/scripts; echo $n >a/scripts/$x.lua",
+			"mv -T a b; mkdir a", "rm -rf a; mv -T b a", "mkdir -p far/$y; ln -sfn ../../far/$y a/scripts/$x; echo $n >far/$y/$x.lua",
+			"echo $n >far/$y/$x.lua", "rm -rf a/scripts; ln -sfn ../spare a/scripts",
+		}
+		local function look()
+			return files.output_of { "sh", "-c", "find -L a/scripts -name '*.lua' -type f 2>/dev/null | sort | xargs -r tail -v -n +1", cwd = top }
+		end
+		watch("a/scripts")
+		local seen, names, log = look(), { "x", "y", "z" }, {}
+		local lines = 0
+		local function read(seconds)
+			watcher:pump(seconds)
+			if told() > lines then
+				lines = told()
+				seen = look()
+			end
+		end
+		for n = 1, 120 do
+			local values = { n = n, x = names[math.random(3)], y = names[math.random(3)] }
+			log[n] = steps[math.random(#steps)]:gsub("%$(%l)", values)
+			process.run { "sh", "-c", log[n], cwd = top } -- many can't be done, as things stand
+			read(math.random() < 0.1 and 0.3 or 0)
+		end
+		local deadline = process.now() + 5
+		repeat
+			read(0.1)
+		until seen == look() or process.now() > deadline
+		assert.equal(look(), seen, seed .. "\n" .. table.concat(log, "\n"))
+		read(2 * QUIET)
+		expected = told()
 	end)
 
 	it("tells of a burst once, and of one without an end now and then", function()
