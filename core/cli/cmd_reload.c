@@ -38,11 +38,19 @@ static void print_failure(struct json_slice outcome)
 	alloc_free(why);
 }
 
+/* Caches may take minutes to fill, or wait for somebody to correct a kind's name. */
+static void tell_slow(void)
+{
+	fprintf(stderr,
+		"perilune: not done yet; `perilune status` shows which caches are late, Ctrl-C ends this wait and "
+		"not the reload\n");
+}
+
 int cmd_reload(const struct options *options)
 {
 	struct buf answer;
 	buf_init(&answer, 0);
-	int code = remote_ask(options, "reload", 0, &answer);
+	int code = remote_ask(options, "reload", 0, tell_slow, &answer);
 	if (!code) {
 		struct json_slice outcome = json_trim(answer.data, answer.length);
 		bool json = options->output && !strcmp(options->output, "json");

@@ -44,7 +44,8 @@ static void print_host(void *data, const char *path)
 	struct err err;
 	buf_init(&status, LONGEST_ANSWER);
 	fprintf(stderr, "  --socket %s :", path);
-	if (ask_local(path, "status", INTRODUCTION, &status, &err) || json_validate(status.data, status.length, &err))
+	if (ask_local(path, "status", INTRODUCTION, NULL, &status, &err) ||
+	    json_validate(status.data, status.length, &err))
 		fputs(" does not answer\n", stderr);
 	else
 		print_scripts(json_trim(status.data, status.length));
@@ -71,24 +72,25 @@ static int fail_several(const struct options *options, size_t count)
 	return EXIT_USAGE;
 }
 
-static int ask_at(const char *path, const char *request, double seconds, struct buf *out)
+static int ask_at(const char *path, const char *request, double seconds, void (*on_slow)(void), struct buf *out)
 {
 	struct err err;
 	out->limit = LONGEST_ANSWER;
-	if (!ask_local(path, request, seconds, out, &err) && !json_validate(out->data, out->length, &err))
+	if (!ask_local(path, request, seconds, on_slow, out, &err) && !json_validate(out->data, out->length, &err))
 		return 0;
 	fprintf(stderr, "perilune: %s\n", err.message);
 	return EXIT_FAILED;
 }
 
-int remote_ask(const struct options *options, const char *request, double seconds, struct buf *out)
+int remote_ask(const struct options *options, const char *request, double seconds, void (*on_slow)(void),
+	       struct buf *out)
 {
 	struct hosts hosts = {NULL, 0};
 	if (options->socket)
-		return ask_at(options->socket, request, seconds, out);
+		return ask_at(options->socket, request, seconds, on_slow, out);
 	place_each(count_host, &hosts);
 	int code = hosts.count == 0   ? fail_none(options)
-		   : hosts.count == 1 ? ask_at(hosts.first, request, seconds, out)
+		   : hosts.count == 1 ? ask_at(hosts.first, request, seconds, on_slow, out)
 				      : fail_several(options, hosts.count);
 	alloc_free(hosts.first);
 	return code;

@@ -5,8 +5,9 @@
 #include "base/buf.h"
 #include "cli/options.h"
 
-/* seconds: how long the host may take; 0: for ever. The answer, valid JSON, is appended to out. 0, or an exit code
- * after the reason was told on stderr: EXIT_USAGE where several hosts run and none was named. */
-int remote_ask(const struct options *options, const char *request, double seconds, struct buf *out);
+/* seconds: how long the host may take; 0: for ever. on_slow: as ask_local. The answer, valid JSON, is appended to out.
+ * 0, or an exit code after the reason was told on stderr: EXIT_USAGE where several hosts run and none was named. */
+int remote_ask(const struct options *options, const char *request, double seconds, void (*on_slow)(void),
+	       struct buf *out);
 
 #endif

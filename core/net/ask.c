@@ -17,13 +17,28 @@
 struct ask {
 	const char *path;
 	double deadline;
+	double slow_at; /* INFINITY once on_slow was called, or where there is none */
+	void (*on_slow)(void);
 	int fd;
 };
 
+static int milliseconds_until(double time)
+{
+	double left = time - clock_real();
+	return isinf(left) ? -1 : left > 0 ? (int)fmin(ceil(left * 1000), 1e6) : 0;
+}
+
 static int milliseconds_left(const struct ask *ask)
 {
-	double left = ask->deadline - clock_real();
-	return isinf(left) ? -1 : left > 0 ? (int)fmin(ceil(left * 1000), 1e6) : 0;
+	return milliseconds_until(ask->deadline);
+}
+
+static void tell_slow(struct ask *ask)
+{
+	if (milliseconds_until(ask->slow_at) != 0)
+		return;
+	ask->slow_at = INFINITY;
+	ask->on_slow();
 }
 
 static int fail(const struct ask *ask, const char *reason, const char *what, struct err *err)
@@ -40,11 +55,12 @@ static int fail_with_errno(const struct ask *ask, struct err *err)
 }
 
 /* 0 when there is something to do, or -1 with err at the deadline. */
-static int wait_for(const struct ask *ask, short events, struct err *err)
+static int wait_for(struct ask *ask, short events, struct err *err)
 {
 	struct pollfd wait = {.fd = ask->fd, .events = events};
 	for (;;) {
-		int ready = poll(&wait, 1, milliseconds_left(ask));
+		int ready = poll(&wait, 1, milliseconds_until(fmin(ask->deadline, ask->slow_at)));
+		tell_slow(ask);
 		if (ready > 0)
 			return 0;
 		if (ready == 0 && milliseconds_left(ask) == 0)
@@ -66,7 +82,7 @@ static int connect_to(struct ask *ask, struct err *err)
 	return 0;
 }
 
-static int send_request(const struct ask *ask, const char *request, struct err *err)
+static int send_request(struct ask *ask, const char *request, struct err *err)
 {
 	struct buf line;
 	int result = 0;
@@ -86,7 +102,7 @@ static int send_request(const struct ask *ask, const char *request, struct err *
 }
 
 /* Takes what has come, or waits for it. 1 at the end of the stream, -1 with err. */
-static int receive(const struct ask *ask, struct buf *in, struct err *err)
+static int receive(struct ask *ask, struct buf *in, struct err *err)
 {
 	char room[16384];
 	ssize_t got = recv(ask->fd, room, sizeof(room), 0);
@@ -115,9 +131,12 @@ static int judge(const struct ask *ask, const struct buf *in, struct buf *out, s
 	return buf_append(out, body, length) ? fail(ask, "TooLarge", "the answer is too large", err) : 0;
 }
 
-int ask_local(const char *path, const char *request, double seconds, struct buf *out, struct err *err)
+int ask_local(const char *path, const char *request, double seconds, void (*on_slow)(void), struct buf *out,
+	      struct err *err)
 {
-	struct ask ask = {path, seconds > 0 ? clock_real() + seconds : INFINITY, -1};
+	struct ask ask = {.path = path, .on_slow = on_slow, .fd = -1};
+	ask.deadline = seconds > 0 ? clock_real() + seconds : INFINITY;
+	ask.slow_at = on_slow ? clock_real() + ASK_PATIENCE : INFINITY;
 	struct buf in;
 	int result = connect_to(&ask, err);
 	buf_init(&in, out->limit ? out->limit + LONGEST_HEAD : 0);

@@ -29,11 +29,15 @@ describe("perilune reload", function()
 		write("blue", 'k8s.on_synced(function() print "blue 1" end)')
 	end)
 
+	local function stop()
+		host:kill()
+		assert.equal(0, (host:wait(SECONDS)), host:stderr())
+		host = nil
+	end
+
 	after_each(function()
 		if host then
-			host:kill()
-			assert.equal(0, (host:wait(SECONDS)))
-			host = nil
+			stop()
 		end
 	end)
 
@@ -77,9 +81,19 @@ describe("perilune reload", function()
 		start()
 		local child = cli.start { "reload", "--socket", folder .. "/socket" }
 		host:wait_for("the reload waits until the caches have synced", SECONDS)
-		host:kill()
+		stop()
 		assert.equal(1, (child:wait(SECONDS)))
 		assert.truthy(child:stderr():find("perilune: the program is stopping", 1, true), child:stderr())
+	end)
+
+	it("says where to look while it takes long", function()
+		start()
+		write("red", 'k8s.informer { apiVersion = "v1", kind = "Nothing" }')
+		local child = cli.start { "reload", "--socket", folder .. "/socket" }
+		child:wait_for("perilune: not done yet; `perilune status` shows", SECONDS)
+		stop()
+		assert.equal(1, (child:wait(SECONDS)))
+		assert.equal(1, select(2, child:stderr():gsub("not done yet", "")))
 	end)
 
 	it("may be given up, and the host reloads all the same", function()
@@ -91,9 +105,7 @@ describe("perilune reload", function()
 		child:wait(SECONDS)
 		local code, _, err = cli.run { "status", "--socket", folder .. "/socket" }
 		assert.equal(0, code, err)
-		host:kill()
-		assert.equal(0, (host:wait(SECONDS)), host:stderr())
-		host = nil
+		stop()
 	end)
 
 	it("fails where no host runs", function()

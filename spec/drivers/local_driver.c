@@ -80,7 +80,7 @@ static int ask(const char *path, const char *request, double seconds)
 	struct buf answer;
 	struct err err;
 	buf_init(&answer, (size_t)1 << 20);
-	if (ask_local(path, request, seconds, &answer, &err))
+	if (ask_local(path, request, seconds, NULL, &answer, &err))
 		printf("error %s: %s\n", err.reason, err.message);
 	else
 		printf("%s\n", buf_text(&answer));
