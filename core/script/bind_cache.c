@@ -61,7 +61,8 @@ int bind_cache_get(lua_State *L)
 	if (lua_istable(L, 2)) {
 		namespace = push_reference_field(L, 2, "namespace");
 		name = push_reference_field(L, 2, "name");
-		luaL_argcheck(L, name, 2, "a reference needs a name");
+		if (!name)
+			bind_misuse(L, "get: a reference needs a name");
 	} else if (lua_isnoneornil(L, 3)) {
 		name = check_name(L, 2, "name");
 	} else {

@@ -30,7 +30,7 @@ local function field_of(reference, name, what)
 		value = reference.metadata[name]
 	end
 	if value ~= nil and (type(value) ~= "string" or value == "") then
-		misuse(what .. ": " .. name .. " must be a text, not " .. tostring(value))
+		misuse(what .. ": " .. name .. " must be a text, not " .. (value == "" and "an empty one" or tostring(value)))
 	end
 	if value and #value > MOST_NAME then
 		misuse(("%s: %s has %d characters, %d at most"):format(what, name, #value, MOST_NAME))

@@ -72,6 +72,11 @@ local function references_of(object)
 	elseif type(references) ~= "table" then
 		misuse("k8s.set_owner: ownerReferences must be an array, not a " .. type(references))
 	end
+	for i, one in ipairs(references) do
+		if type(one) ~= "table" or type(one.apiVersion) ~= "string" or type(one.kind) ~= "string" or type(one.name) ~= "string" then
+			misuse(("k8s.set_owner: ownerReferences[%d] of the object must have apiVersion, kind and name"):format(i))
+		end
+	end
 	return references
 end
 

@@ -76,6 +76,14 @@ describe("k8s.set_owner", function()
 		refused(child, object("Deployment", "shop", "other", "u2"), "ConfigMap shop/child is controlled by Deployment web already")
 	end)
 
+	it("refuses references that name nothing", function()
+		for _, one in ipairs { { kind = "ConfigMap", name = "a" }, 5 } do
+			local child = object("ConfigMap", "shop", "child")
+			child.metadata.ownerReferences = { one }
+			refused(child, owner, "ownerReferences[1] of the object must have apiVersion, kind and name")
+		end
+	end)
+
 	it("refuses an owner that is only named", function()
 		refused(object("ConfigMap", "shop", "child"), object("Deployment", "shop", "web"),
 			"Deployment shop/web has no uid: take the owner from an informer, from k8s.get or from the answer of a write")
