@@ -14,6 +14,7 @@
 
 ALLOC_TYPE(reload_type, "reload");
 ALLOC_TYPE(change_type, "change of a script");
+ALLOC_TYPE(ending_type, "script that ends");
 ALLOC_TYPE(ask_type, "reload that was asked for");
 
 enum { RELOADS, FAILURES, FAMILIES };
@@ -108,7 +109,7 @@ static void free_ending(struct ending *ending)
 	list_remove(&ending->node);
 	loop_timer_stop(ending->reload->loop, &ending->timer);
 	script_free(ending->script);
-	alloc_free(ending);
+	alloc_object_free(&ending_type, ending);
 }
 
 static void on_end_over(void *data)
@@ -123,7 +124,7 @@ static void on_end_over(void *data)
 
 static void end_script(struct reload *reload, struct script *script)
 {
-	struct ending *ending = alloc_zero(sizeof(*ending));
+	struct ending *ending = alloc_object(&ending_type, sizeof(*ending));
 	size_t left = script_depth(script);
 	if (left)
 		log_warn(LOG_FIELDS({"script", script->name}),

@@ -143,7 +143,7 @@ static double settle(struct controller *controller, struct work_item *item, enum
 	if (outcome == WORK_FAILED || outcome == WORK_CONFLICT)
 		return workqueue_retry(controller->queue, item);
 	if (outcome == WORK_BROKEN) {
-		workqueue_add(controller->queue, key, length, work_item_priority(item));
+		workqueue_add(controller->queue, key, length, WORK_HIGH);
 		return 0;
 	}
 	workqueue_forget(controller->queue, item);
