@@ -141,17 +141,23 @@ static void append_traceback(lua_State *L, lua_State *thread, int level, struct 
 	lua_pop(L, 1);
 }
 
-/* Pushes a small table as JSON. Not an object of the API, which may be a Secret. */
+/* Whether the JSON may hold an object of the API, or the data of one: that may be a Secret. */
+static bool may_be_secret(const struct buf *json)
+{
+	static const char *const names[] = {"\"kind\":", "\"data\":", "\"stringData\":"};
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (memmem(json->data, json->length, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
+/* Pushes a small table as JSON. */
 static bool push_object(lua_State *L)
 {
 	struct buf *json = &state_of(L)->scratch;
 	struct err err;
-	lua_pushliteral(L, "kind");
-	lua_rawget(L, -2);
-	bool of_api = !lua_isnil(L, -1);
-	lua_pop(L, 1);
 	buf_reset(json);
-	if (of_api || value_encode(L, lua_gettop(L), json, &err) || json->length > SHOWN_OBJECT)
+	if (value_encode(L, lua_gettop(L), json, &err) || json->length > SHOWN_OBJECT || may_be_secret(json))
 		return false;
 	lua_pushfstring(L, "error object %s", buf_text(json));
 	return true;
