@@ -106,6 +106,7 @@ for name, library in pairs(libraries) do
 end
 
 -- The time is the host's, which stands still in specs.
+local DATE_LIMIT = 1000 -- bytes: a long format takes many tries, each with more room
 local date, floor, now, time = G.os.date, math.floor, loaded.perilune.now, G.os.time
 
 function G.os.time(parts)
@@ -116,6 +117,9 @@ function G.os.time(parts)
 end
 
 function G.os.date(format, at)
+	if type(format) == "string" and #format > DATE_LIMIT then
+		error("os.date: a format has " .. DATE_LIMIT .. " bytes at most", 2)
+	end
 	return date(format or "%c", at or floor(now()))
 end
 

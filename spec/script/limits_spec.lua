@@ -65,6 +65,8 @@ describe("a script that runs too long is stopped in time", function()
 		["in decoding what is large"] =
 			"local text = '[' .. ('1,'):rep(1e6) .. '1]' while true do require('perilune').json.decode(text) end",
 		["in decoding much YAML"] = "local text = ('- a\\n'):rep(1e6) require('perilune').yaml.decode(text)",
+		["in insert at the head of a million"] = "local t = {} for i = 1, 1e6 do t[i] = i end while true do table.insert(t, 1, 0) end",
+		["in concat of a million"] = "local t = {} for i = 1, 1e6 do t[i] = 'x' end while true do table.concat(t) end",
 		["in code that it loaded"] = "loadstring('while true do end', '=chunk.lua')()",
 	}
 	for name, chunk in pairs(chunks) do
@@ -138,6 +140,17 @@ describe("a script that fails", function()
 		assert.matches("^chunk%.lua:1: no luck <%- chunk%.lua:1: in function 'deep' <%- chunk%.lua:2: in function 'call' ", outcome.err)
 	end)
 
+	it("ends in a plain error where a sort's comparison contradicts itself", function()
+		for _, size in ipairs { 2000, 20000 } do
+			local outcome = run(("local t = {} for i = 1, %d do t[i] = i %% 17 end table.sort(t, function() return true end)"):format(size))
+			assert.matches("^chunk%.lua:1: invalid order function for sorting", outcome.err)
+		end
+	end)
+
+	it("ends in a plain error where a date's format has no end", function()
+		assert.matches("^chunk%.lua:1: os%.date: a format has 1000 bytes at most", run("os.date(('%c'):rep(1e6))").err)
+	end)
+
 	it("may raise anything", function()
 		assert.matches("^chunk%.lua:1: error%(nil%)", run("error(nil)").err)
 		assert.matches("^42", run("error(42, 0)").err)
@@ -145,8 +158,8 @@ describe("a script that fails", function()
 		assert.matches("worse", run("error(setmetatable({}, { __tostring = function() error('worse') end }))").err)
 	end)
 
-	it("may raise what is not shown: what is large, no JSON, or an object of the API", function()
-		for _, object in ipairs { "{ print }", "{ kind = 'Secret', data = { a = 'b' } }", "{ a = ('x'):rep(600) }" } do
+	it("may raise what is not shown: what is large, no JSON, or may be an object of the API or its data", function()
+		for _, object in ipairs { "{ print }", "{ kind = 'Secret' }", "{ 'x', { data = { a = 'b' } } }", "{ a = ('x'):rep(600) }" } do
 			assert.matches("^chunk%.lua:1: %(error object is a table%) <%-", run("error(" .. object .. ")").err)
 		end
 	end)
