@@ -279,7 +279,7 @@ function k8s.time(text) end
 ---Objects that those own: their events bring the key of the owner of watch's group and kind, by its uid.
 ---@field owns? (perilune.informer|perilune.owned)[]
 ---By informer: which objects an event concerns; it is called with an update's old object too. It must not wait. Where it
----fails, the log says why and the event brings no key.
+---fails, the log says why, and the event brings no further key.
 ---@field map? table<perilune.informer, fun(object: perilune.object, event: perilune.event): perilune.reference|perilune.reference[]|nil>
 ---@field workers? integer so many reconciles at once (1), never two of one key
 ---@field timeout? number seconds of one reconcile (60); then it is cancelled, and has failed
