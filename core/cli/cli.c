@@ -44,8 +44,8 @@ static const struct verb verbs[] = {
     {"test", "PATH...", "run specs with busted inside the host",
      "A PATH is a spec file or a folder of *_spec.lua. busted's own flags are handed to it, among them:\n"
      "  --filter PATTERN, --filter-out PATTERN, -t/--tags TAGS, --exclude-tags TAGS, -o/--output HANDLER, -v, -l\n",
-     FLAGS_CLUSTER | FLAGS_SCRIPT | FLAGS_HOST | FLAGS_LOG | FLAGS_SANDBOX | FLAGS_MANIFESTS, 1, UINT_MAX, cmd_test,
-     cmd_test_foreign},
+     FLAGS_CLUSTER | FLAGS_SCRIPT | FLAGS_HOST | FLAGS_LOG | FLAGS_SANDBOX | FLAGS_MANIFESTS | FLAGS_SPECS, 1, UINT_MAX,
+     cmd_test, cmd_test_foreign},
     {"sandbox", "", "serve an in-memory Kubernetes API until SIGTERM or SIGINT",
      "Prints the path of a kubeconfig for it, which is removed at the end. Nothing is kept, and everybody may do\n"
      "everything: for trying scripts out, and for tests. --listen is 127.0.0.1 and a free port unless given.\n",

@@ -21,7 +21,8 @@ enum {                    /* which flags a verb takes; each row of the flags in 
        FLAGS_ELECTION = 512,  /* which of several hosts leads */
        FLAGS_SOCKET = 1024,   /* how a running host is found */
        FLAGS_WATCH = 2048,    /* whether files that change are loaded anew */
-       FLAGS_ACCOUNT = 4096   /* who gets rights */
+       FLAGS_ACCOUNT = 4096,  /* who gets rights */
+       FLAGS_SPECS = 8192     /* what specs leave behind */
 };
 
 struct verb {

@@ -57,6 +57,8 @@ static const struct flag flags[] = {
     {"renew-deadline", 0, "DURATION", FLAGS_ELECTION, &value_duration, FIELD(renew_deadline),
      "a leader gives up when it could not renew it for so long (10s)"},
     {"retry-period", 0, "DURATION", FLAGS_ELECTION, &value_duration, FIELD(retry_period), "between two tries (2s)"},
+    {"rbac", 0, "FILE", FLAGS_SPECS, &value_text, FIELD(rbac),
+     "gets the role that all requests of scripts under test needed, as YAML"},
     {"service-account", 0, "NAMESPACE/NAME", FLAGS_ACCOUNT, &value_lease, FIELD(account),
      "who gets the rights (the script's name, in the context's namespace or default)"},
     {"listen", 0, "ADDR:PORT", FLAGS_LISTEN, &value_address, FIELD(listen),

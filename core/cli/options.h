@@ -31,6 +31,7 @@ struct options {
 	enum value_choice watch;
 	struct value_texts manifests;
 	const char *tls_cert, *tls_key, *tls_ca; /* NULL where not given */
+	const char *rbac;                        /* NULL where not given */
 	const char *output;                      /* NULL, "json" or "text" */
 };
 

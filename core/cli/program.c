@@ -99,6 +99,7 @@ static int make_host(struct program *program, struct config *config, const struc
 				    .jit = options->jit,
 				    .unsafe_libs = options->unsafe_libs,
 				    .dry_run = options->dry_run,
+				    .rights_file = options->rbac,
 				    .election = fill_election(program, config)};
 	struct err err;
 	program->host = host_new(program->loop, &host, &err);

@@ -25,6 +25,7 @@ struct host_options {
 	double time_limit;           /* seconds between yields; 0: none */
 	size_t memory_limit;         /* bytes a script; 0: none */
 	bool jit, unsafe_libs, dry_run;
+	const char *rights_file; /* of specs: where the roles go that scripts under test needed; NULL: nowhere */
 	const struct elector_options *election; /* NULL: this host always leads */
 };
 

@@ -147,7 +147,8 @@ static int load_specs(lua_State *L, void *data)
 		lua_rawseti(L, -2, (int)i + 1);
 	}
 	lua_pushcfunction(L, l_set_exit_code);
-	return call_function(L, 2, 0, source->err);
+	lua_pushstring(L, host_get_options(script_of(L)->host)->rights_file);
+	return call_function(L, 3, 0, source->err);
 }
 
 struct script *script_new_specs(struct host *host, const char *const *arguments, size_t count, struct err *err)

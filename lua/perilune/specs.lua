@@ -1,10 +1,12 @@
 -- specs: `perilune test`: busted's own runner as a k8s.main, so that specs may call the API and yield.
 --
--- require "perilune.specs"(arguments) registers it; the exit code is busted's: 0 when all passed, else 1. It is 1 too where
+-- require "perilune.specs"(arguments, set_exit_code, rbac) registers it;
+-- rbac: the file for the rights that scripts needed, or nil; the exit code is busted's: 0 when all passed, else 1. It is 1 too where
 -- there was no test at all, to run or to list: a misspelt filter must not look like success.
 
 local k8s = require "perilune"
 local make_busted = require "busted.core"
+local rights = require "perilune.testing.rights"
 local scope = require "perilune.testing.scope"
 
 local EXIT = {} -- thrown in place of os.exit, so that the host can end in order
@@ -29,7 +31,17 @@ package.loaded["busted.core"] = function()
 	return busted
 end
 
-return function(arguments, set_exit_code)
+-- The exit code, once more.
+local function write_rights(path, code)
+	local written, problem = rights.write(path)
+	if not written then
+		io.stderr:write("perilune test: --rbac: ", tostring(problem), "\n")
+		return 1
+	end
+	return code
+end
+
+return function(arguments, set_exit_code, rbac)
 	k8s.main(function()
 		local code
 		arg = arguments
@@ -52,6 +64,6 @@ return function(arguments, set_exit_code)
 			io.stderr:write "perilune test: no test ran: the files have none, or none that --filter, --tags and the like let through\n"
 			code = 1
 		end
-		set_exit_code(code)
+		set_exit_code(rbac and write_rights(rbac, code) or code)
 	end)
 end

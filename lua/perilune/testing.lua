@@ -16,6 +16,7 @@ if not has_core then
 end
 
 local faults = require "perilune.sandbox.faults"
+local rights = require "perilune.testing.rights"
 local scope = require "perilune.testing.scope"
 local words = require "perilune.testing.words"
 
@@ -63,6 +64,8 @@ end
 -- --- the cluster ---
 
 local Cluster = {}
+
+local closed = setmetatable({}, { __mode = "k" })
 
 local function names_of(cluster)
 	local names = {}
@@ -195,6 +198,12 @@ function Cluster:requests(filter)
 	return core.ask(self.handle, "requests", k8s.object(filter))
 end
 
+--- The rights that the requests of programs needed: rules, in order, as k8s.needs takes them.
+function Cluster:rules()
+	check_self(self, "rules")
+	return core.ask(self.handle, "rules", k8s.object {})
+end
+
 --- What was logged since the cluster was opened, as tables of what `--log-format json` writes: those with these fields.
 function Cluster:logs(filter)
 	check_self(self, "logs")
@@ -236,6 +245,10 @@ end
 function Cluster:close()
 	check_self(self, "close")
 	scope.leave(self)
+	if not closed[self] then
+		rights.note(self:rules())
+	end
+	closed[self] = true
 	core.close(self.handle)
 end
 

@@ -65,6 +65,11 @@ function cluster:advance(seconds, options) end
 ---@return perilune.testing.request[]
 function cluster:requests(filter) end
 
+---The rights that scripts needed for what they asked so far, of all namespaces: rules, in order, as `k8s.needs` takes them. One that
+---watches needs `list` as well, and one that applies `create`.
+---@return { apiGroups: string[], resources: string[], verbs: string[] }[] rules
+function cluster:rules() end
+
 ---What was logged, in order: those lines with these fields. Raises where level is none, and where no line has a field whose
 ---name is nearly one of the log's own. Only errors go to stderr as well.
 ---@param filter? table<string, string> { level = "warn", script = "mirror" }

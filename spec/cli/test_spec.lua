@@ -1,5 +1,6 @@
 local cli = require "support.cli"
 local files = require "support.files"
+local manifests = require "support.manifests"
 
 describe("perilune test", function()
 	local folder = files.folder()
@@ -34,6 +35,33 @@ describe("perilune test", function()
 		passes(empty, one)
 		passes("--list", one)
 		passes(later)
+	end)
+
+	it("writes the role that scripts under test needed, of all files", function()
+		local function spec(name, script)
+			local path = files.write(("%s/%s.lua"):format(folder, name), script)
+			return files.write(("%s/%s_spec.lua"):format(folder, name), ([[
+				it("runs", function()
+					local cluster = require("perilune.testing").cluster()
+					cluster:load %q
+					cluster:settle()
+				end)
+			]]):format(path))
+		end
+		local watches = spec("watches", 'require("perilune").informer { apiVersion = "v1", kind = "Pod" }')
+		local calls = spec("calls", [[
+			local k8s = require "perilune"
+			k8s.on_synced(function() k8s.delete { apiVersion = "batch/v1", kind = "Job", namespace = "shop", name = "x" } end)
+		]])
+		local role = folder .. "/role.yaml"
+		passes(watches, calls, "--rbac", role)
+		assert.same({
+			{ apiGroups = { "" }, resources = { "pods" }, verbs = { "list", "watch" } },
+			{ apiGroups = { "batch" }, resources = { "jobs" }, verbs = { "delete" } },
+		}, manifests.find(manifests.read(role), "ClusterRole").rules)
+		local code, _, err = cli.run { "test", "-o", "plainTerminal", one, "--rbac", folder .. "/none/role.yaml" }
+		assert.equal(1, code)
+		assert.truthy(err:find("--rbac: " .. folder .. "/none/role.yaml", 1, true), err)
 	end)
 
 	it("says only what failed where a file does", function()

@@ -5,7 +5,7 @@
 --
 -- The server's parts: registry (which resources), store (objects and their history), watchers (open streams by storage),
 -- clock, faults, ordered (those that questions ordered, by number), requests (what was asked, in order; the latest some
--- thousands).
+-- thousands), rights (what all of those needed).
 local answers = require "perilune.sandbox.answer"
 local clock = require "perilune.sandbox.clock"
 local collector = require "perilune.sandbox.collector"
@@ -14,6 +14,7 @@ local ending = require "perilune.sandbox.ending"
 local faults = require "perilune.sandbox.faults"
 local namespaces = require "perilune.sandbox.namespaces"
 local registry = require "perilune.sandbox.registry"
+local rights = require "perilune.sandbox.rights"
 local router = require "perilune.sandbox.router"
 local store = require "perilune.sandbox.store"
 local watch = require "perilune.sandbox.watch"
@@ -81,7 +82,7 @@ return function(io, options)
 	math.randomseed(io.wall() * 1e6 % 2 ^ 31)
 	local server = setmetatable({
 		io = io, address = options.address, clock = clock.new(io), registry = registry.new(), store = store.new(),
-		watchers = {}, faults = faults.new(), ordered = {}, requests = {}, pending = 0,
+		watchers = {}, faults = faults.new(), ordered = {}, requests = {}, rights = rights.new(), pending = 0,
 	}, Server)
 	collector.start(server)
 	server.store.on_event = function(event)

@@ -2,6 +2,7 @@
 --
 -- Each is a function of (server, what was asked, decoded) and returns JSON text, or nothing.
 local k8s = require "perilune"
+local rbac = require "perilune.rbac"
 local fail = require "perilune.sandbox.fail"
 local router = require "perilune.sandbox.router"
 
@@ -65,6 +66,11 @@ function questions.requests(server, filter)
 		end
 	end
 	return k8s.json.encode(found)
+end
+
+--- What those requests needed: rules, as k8s.needs takes them.
+function questions.rules(server)
+	return k8s.json.encode(k8s.array(rbac.rules(server.rights)))
 end
 
 --- The names of what is served now, and of what was asked for since: rows of kind, resource and singular.

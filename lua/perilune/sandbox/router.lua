@@ -8,6 +8,7 @@ local list = require "perilune.sandbox.list"
 local openapi = require "perilune.sandbox.openapi"
 local patch = require "perilune.sandbox.patch"
 local path = require "perilune.sandbox.path"
+local rights = require "perilune.sandbox.rights"
 local scale = require "perilune.sandbox.scale"
 local watch = require "perilune.sandbox.watch"
 
@@ -186,6 +187,7 @@ local function forget_half(requests)
 end
 
 local function remember(server, request)
+	rights.note(server.rights, request)
 	if #server.requests == MOST_REMEMBERED then
 		forget_half(server.requests)
 	end
