@@ -194,6 +194,23 @@ local function add_lease(found, lease)
 	found.rights:add_each(right, { "get", "update" })
 end
 
+local CALLS = {
+	"get", "list", "create", "update", "patch", "apply", "ensure", "modify", "delete", "scale", "status.update", "status.patch", "status.apply",
+}
+
+-- Of which kinds the calls are is seen when they run, not before.
+local function add_undeclared(found, script, called)
+	local names = {}
+	for _, name in ipairs(#script.needs == 0 and CALLS or {}) do
+		if called[name] then
+			names[#names + 1] = "k8s." .. name
+		end
+	end
+	if names[1] then
+		found.undeclared[#found.undeclared + 1] = { path = script.path:gsub("%c", "?"), calls = table.concat(names, ", ") }
+	end
+end
+
 local function add_script(found, input, script, called)
 	for _, asked in ipairs(script.informers) do
 		add_kind(found, input, asked, { "list", "watch" })
@@ -206,14 +223,16 @@ local function add_script(found, input, script, called)
 	if called["event"] then
 		add_events(found, places, cluster)
 	end
+	add_undeclared(found, script, called)
 	found.owners = found.owners or called["set_owner"]
 	found.leader = found.leader or script.leader
 end
 
 --- What the scripts need: { rights =, guesses = { ["plural.group"] = kind }, owners = whether one calls k8s.set_owner, finalizers =
--- whether one declares a right on finalizers }. called(script): the set of what its files name of the module.
+-- whether one declares a right on finalizers, undeclared = { { path =, calls = } }: scripts that call the API and declare nothing }.
+-- called(script): the set of what its files name of the module.
 function rbac.find(input, called)
-	local found = { rights = rbac.rights(), guesses = {}, declared = {} }
+	local found = { rights = rbac.rights(), guesses = {}, declared = {}, undeclared = {} }
 	for _, script in ipairs(input.scripts) do
 		add_script(found, input, script, called(script))
 	end
@@ -380,6 +399,9 @@ function rbac.remarks(found)
 		lines[#lines + 1] = ("# %s is a guess for the kind %s: with --kubeconfig, or --sandbox and --manifests, it is looked up.\n"):format(plural, kind)
 	end
 	table.sort(lines)
+	for _, one in ipairs(found.undeclared) do
+		lines[#lines + 1] = ("# %s calls %s and declares no rights: what these need is for k8s.needs to say.\n"):format(one.path, one.calls)
+	end
 	if found.owners and not found.finalizers then
 		lines[#lines + 1] = "# k8s.set_owner with block_owner_deletion: clusters with the admission plugin OwnerReferencesPermissionEnforcement\n"
 			.. "# also want `update` of the owners' finalizers (such as websites/finalizers), which k8s.needs can declare.\n"

@@ -73,6 +73,18 @@ describe("perilune rbac", function()
 		assert.same({ "ClusterRole /secrets get", "ClusterRole /secrets list", "ClusterRole /secrets watch" }, rights_of(rbac(script(wide))))
 	end)
 
+	it("tells of calls whose rights nothing declares", function()
+		local text = [[
+			k8s.informer { apiVersion = "v1", kind = "Node" }
+			k8s.on_synced(function() k8s.ensure {} k8s.status.patch({}, {}) end)
+		]]
+		local remark = "# " .. folder .. "/robot.lua calls k8s.ensure, k8s.status.patch and declares no rights: what these need is for k8s.needs to say.\n"
+		local _, out = rbac(script(text))
+		assert.equal(remark, out:sub(1, #remark))
+		_, out = rbac(script(text .. 'k8s.needs { { apiGroups = "", resources = "nodes/status", verbs = "patch" } }'))
+		assert.is_nil(out:find("declares no rights", 1, true))
+	end)
+
 	it("sees calls of k8s.event in functions and modules", function()
 		local place = files.folder()
 		files.write(place .. "/init.lua", 'local k8s = require "perilune" k8s.informer { apiVersion = "v1", kind = "Node" } require "tell"')
