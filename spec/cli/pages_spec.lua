@@ -3,7 +3,7 @@ local cli = require "support.cli"
 local files = require "support.files"
 local process = require "support.process"
 
-describe("the pages of --listen", function()
+describe("the pages of --listen #slow", function()
 	local folder = files.folder()
 	local kubeconfig = cli.kubeconfig(folder)
 

@@ -10,7 +10,7 @@ local MAPS = [[
 	local maps = k8s.informer { apiVersion = "v1", kind = "ConfigMap" }
 ]]
 
-describe("a handler", function()
+describe("a handler #slow", function()
 	local server, run
 
 	local function start(text)

@@ -25,7 +25,7 @@ local NEW = 'local k8s = require "perilune" ' .. MAPS .. [[
 ]]
 local ABSENT = [[ k8s.informer { apiVersion = "example.com/v1", kind = "Moon" } ]]
 
-describe("a running program", function()
+describe("a running program #slow", function()
 	local server, run
 
 	before_each(function()

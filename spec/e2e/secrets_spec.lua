@@ -65,7 +65,7 @@ local READ = [[k8s.main(function()
 	print "end"
 end)]]
 
-describe("credentials are in no output", function()
+describe("credentials are in no output #slow", function()
 	local function key_pair()
 		return { ["client-certificate-data"] = base64(cert), ["client-key-data"] = base64(key) }
 	end

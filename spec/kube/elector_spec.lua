@@ -9,7 +9,7 @@ local ONE = "/apis/coordination.k8s.io/v1/namespaces/shop/leases/team"
 local ALL = "/apis/coordination.k8s.io/v1/namespaces/shop/leases"
 local MICRO_TIME = "^%d%d%d%d%-%d%d%-%d%dT%d%d:%d%d:%d%d%.%d%d%d%d%d%dZ$"
 
-describe("an elector", function()
+describe("an elector #slow", function()
 	local server, driver, version
 
 	before_each(function()

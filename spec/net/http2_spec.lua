@@ -2,7 +2,7 @@ local h2server = require "support.h2server"
 local http_driver = require "support.http_driver"
 local tcp = require "support.tcp"
 
-describe("HTTP/2", function()
+describe("HTTP/2 #slow", function()
 	local server, driver
 
 	before_each(function()

@@ -5,7 +5,7 @@ local tcp = require "support.tcp"
 
 local SECONDS = 10
 
-describe("an HTTP request", function()
+describe("an HTTP request #slow", function()
 	local server, driver
 
 	before_each(function()

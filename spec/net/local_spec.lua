@@ -5,7 +5,7 @@ local tcp = require "support.tcp"
 
 local SECONDS = 20
 
-describe("the server on a unix socket", function()
+describe("the server on a unix socket #slow", function()
 	local folder, path, server, clients
 
 	local function serve()

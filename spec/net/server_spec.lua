@@ -3,7 +3,7 @@ local process = require "support.process"
 
 local SECONDS = 20
 
-describe("the server", function()
+describe("the server #slow", function()
 	local child, driver, url
 
 	local function begin(address, ...)

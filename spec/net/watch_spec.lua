@@ -6,7 +6,7 @@ local process = require "support.process"
 local SECONDS = 20
 local QUIET = 0.2 -- as there; here only to see that nothing comes
 
-describe("the watcher of files", function()
+describe("the watcher of files #slow", function()
 	local top, folder, watcher, expected
 
 	local function sh(script)

@@ -15,7 +15,7 @@ local function create(run, name)
 	assert.equal(201, status)
 end
 
-describe("a script's", function()
+describe("a script's #slow", function()
 	-- What the host calls, with the words that its log has for it. %s is the body of the function.
 	local places = {
 		handler = { MAPS:format "" .. ":add_event_handler {\nadd = function() %s end }", "add handler failed" },

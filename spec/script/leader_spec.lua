@@ -14,7 +14,7 @@ local SCRIPT = [[
 	ticked, everywhere = false, false
 ]]
 
-describe("leader election", function()
+describe("leader election #slow", function()
 	local server, runs
 
 	before_each(function()

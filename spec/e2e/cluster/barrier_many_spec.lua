@@ -96,7 +96,7 @@ describe("of informers of a hundred kinds", function()
 					k8s.informer(informer)
 				end
 				k8s.informer { apiVersion = "v1", kind = "Secret" }
-				k8s.informer { apiVersion = "example.com/v1", kind = "Nothing" }
+				k8s.informer { apiVersion = "absent.example.com/v1", kind = "Nothing" }
 				k8s.on_synced(function() print "too early" end)
 			]],
 		}
@@ -115,8 +115,8 @@ describe("of informers of a hundred kinds", function()
 		assert.equal(2, #late, table.concat(late, "\n"))
 		assert.matches("^v1/Secret forbidden, next try in %d+ s, 0 objects, 0 bytes, attempt %d+, HTTP 403: .*%(missing: list, watch on secrets%)$",
 			late[1])
-		assert.matches("^example.com/v1/Nothing no such kind, next try in %d+ s, 0 objects, 0 bytes, attempt %d+, HTTP 404: ", late[2])
-		assert.matches('the server has no kind "Nothing" in example.com/v1', late[2])
+		assert.matches("^absent.example.com/v1/Nothing no such kind, next try in %d+ s, 0 objects, 0 bytes, attempt %d+, HTTP 404: ", late[2])
+		assert.matches('the server has no kind "Nothing" in absent.example.com/v1', late[2])
 		assert.matches("waiting for 2 of 100 caches: v1/Secret: forbidden", log)
 	end)
 end)
