@@ -3,7 +3,7 @@ local files = require "support.files"
 
 local SECONDS = 20
 
-describe("perilune run --watch", function()
+describe("perilune run --watch #slow", function()
 	local folder, host
 
 	local function sh(script)

@@ -7,7 +7,7 @@ local sandbox = require "support.sandbox"
 local HEAD = [[local k8s = require "perilune" ]]
 	.. [[local maps = k8s.informer { apiVersion = "v1", kind = "ConfigMap", namespace = "default", label_selector = "spec" } ]]
 
-describe("a parked script", function()
+describe("a parked script #slow", function()
 	local run, folder, server
 
 	after_each(function()

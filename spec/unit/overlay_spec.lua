@@ -536,7 +536,7 @@ function Run:step()
 	end
 end
 
-describe("own writes and a watch that lags", function()
+describe("own writes and a watch that lags #slow", function()
 	for what, statuses in pairs { objects = false, ["a Status"] = true } do
 		it("show the newer of both at every step, with deletes answered by " .. what, function()
 			local seed, live = c.seed(), c.live()
