@@ -3,7 +3,7 @@
 #include <lauxlib.h>
 
 #include "base/alloc.h"
-#include "base/suggest.h"
+#include "script/bind.h"
 #include "script/call.h"
 #include "script/host_private.h"
 #include "script/state.h"
@@ -59,21 +59,6 @@ static int read_globals(struct host *host, struct buf *out, struct err *err)
 
 /* --- the state --- */
 
-/* nearest(word, names): the name that was meant, or nil. */
-static int l_nearest(lua_State *L)
-{
-	struct suggest suggest;
-	suggest_init(&suggest, luaL_checkstring(L, 1));
-	luaL_checktype(L, 2, LUA_TTABLE);
-	for (size_t i = 1; i <= lua_objlen(L, 2); i++) {
-		lua_rawgeti(L, 2, (int)i);
-		suggest_offer(&suggest, luaL_checkstring(L, -1)); /* the table keeps it alive */
-		lua_pop(L, 1);
-	}
-	lua_pushstring(L, suggest.best);
-	return 1;
-}
-
 static int open_handlers(lua_State *L, void *data)
 {
 	struct entry *entry = data;
@@ -82,7 +67,7 @@ static int open_handlers(lua_State *L, void *data)
 	if (call_function(L, 1, 1, entry->err))
 		return -1;
 	lua_createtable(L, 0, 2);
-	lua_pushcfunction(L, l_nearest);
+	lua_pushcfunction(L, bind_nearest);
 	lua_setfield(L, -2, "nearest");
 	if (entry->out)
 		lua_pushlstring(L, buf_text(entry->out), entry->out->length);

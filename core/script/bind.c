@@ -269,6 +269,20 @@ struct script *bind_registering(lua_State *L)
 	return script;
 }
 
+int bind_nearest(lua_State *L)
+{
+	struct suggest suggest;
+	suggest_init(&suggest, luaL_checkstring(L, 1));
+	luaL_checktype(L, 2, LUA_TTABLE);
+	for (size_t i = 1; i <= lua_objlen(L, 2); i++) {
+		lua_rawgeti(L, 2, (int)i);
+		suggest_offer(&suggest, luaL_checkstring(L, -1)); /* the table keeps it alive */
+		lua_pop(L, 1);
+	}
+	lua_pushstring(L, suggest.best);
+	return 1;
+}
+
 /* --- types --- */
 
 static int l_unknown_method(lua_State *L)

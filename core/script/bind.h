@@ -95,6 +95,9 @@ void *bind_userdata(lua_State *L, int index, const char *type);
 void bind_type(lua_State *L, const char *type, const char *name, const luaL_Reg *methods, lua_CFunction gc,
 	       lua_CFunction to_string);
 
+/* nearest(word, names): the name that was meant, or nil. A lua_CFunction. */
+int bind_nearest(lua_State *L);
+
 int bind_function(lua_State *L, int index, const char *what); /* a registry reference to the function there */
 
 /* The script, which is about to register something; misuse when it has registered too much. */

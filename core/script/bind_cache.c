@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "kube/selector.h"
 #include "script/bind_informer.h"
+#include "script/bind_key.h"
 #include "script/value.h"
 
 /* For what reads the cache: that it holds less than the truth is said once. */
@@ -24,19 +25,7 @@ static struct handle *check_readable(lua_State *L, const char *method)
 	return handle;
 }
 
-/* A text at a reference's own field or in its metadata, kept on the stack; NULL when there is none. */
-static const char *push_reference_field(lua_State *L, int index, const char *name)
-{
-	lua_getfield(L, index, name);
-	if (lua_isnil(L, -1)) {
-		lua_getfield(L, index, "metadata");
-		if (lua_istable(L, -1))
-			lua_getfield(L, -1, name);
-	}
-	return bind_text(L, -1, name);
-}
-
-/* The same for an argument, which must be a string. */
+/* The text of an argument, which must be a string. */
 static const char *check_name(lua_State *L, int index, const char *what)
 {
 	luaL_checktype(L, index, LUA_TSTRING);
@@ -59,8 +48,8 @@ int bind_cache_get(lua_State *L)
 	struct handle *handle = check_readable(L, "get");
 	const char *namespace = NULL, *name;
 	if (lua_istable(L, 2)) {
-		namespace = push_reference_field(L, 2, "namespace");
-		name = push_reference_field(L, 2, "name");
+		namespace = bind_key_push_field(L, 2, "namespace");
+		name = bind_key_push_field(L, 2, "name");
 		if (!name)
 			bind_misuse(L, "get: a reference needs a name");
 	} else if (lua_isnoneornil(L, 3)) {

@@ -17,8 +17,7 @@ bool bind_key_is_reference(lua_State *L, int index)
 	return is;
 }
 
-/* The reference's own field, or its metadata's, pushed; NULL where it is no text. */
-static const char *push_field(lua_State *L, int index, const char *name)
+const char *bind_key_push_field(lua_State *L, int index, const char *name)
 {
 	lua_getfield(L, index, name);
 	if (lua_isnil(L, -1)) {
@@ -54,7 +53,8 @@ static bool is_namespaced(const struct informer *primary, const char *namespace)
 
 int bind_key_of(lua_State *L, int index, const struct informer *primary, struct buf *out, struct err *err)
 {
-	const char *name = push_field(L, index, "name"), *namespace = push_field(L, index, "namespace");
+	const char *name = bind_key_push_field(L, index, "name"),
+		   *namespace = bind_key_push_field(L, index, "namespace");
 	if (!name)
 		return err_set(err, "", "a reference needs a name");
 	if (check_name(name, "name", err) < 0)

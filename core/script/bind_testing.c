@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/suggest.h"
 #include "kube/status.h"
 #include "script/bind.h"
 #include "script/task.h"
@@ -214,25 +213,10 @@ static int l_client(lua_State *L)
 	return 0;
 }
 
-/* nearest(word, names): the name that was meant, or nil. */
-static int l_nearest(lua_State *L)
-{
-	struct suggest suggest;
-	suggest_init(&suggest, luaL_checkstring(L, 1));
-	luaL_checktype(L, 2, LUA_TTABLE);
-	for (size_t i = 1; i <= lua_objlen(L, 2); i++) {
-		lua_rawgeti(L, 2, (int)i);
-		suggest_offer(&suggest, luaL_checkstring(L, -1)); /* the table keeps it alive */
-		lua_pop(L, 1);
-	}
-	lua_pushstring(L, suggest.best);
-	return 1;
-}
-
-static const luaL_Reg functions[] = {{"open", l_open},     {"close", l_close},     {"logs", l_logs},
-				     {"load", l_load},     {"kill", l_kill},       {"reload", l_reload},
-				     {"move", l_move},     {"ask", l_ask},         {"request", l_request},
-				     {"client", l_client}, {"nearest", l_nearest}, {NULL, NULL}};
+static const luaL_Reg functions[] = {
+    {"open", l_open},       {"close", l_close},   {"logs", l_logs},          {"load", l_load},
+    {"kill", l_kill},       {"reload", l_reload}, {"move", l_move},          {"ask", l_ask},
+    {"request", l_request}, {"client", l_client}, {"nearest", bind_nearest}, {NULL, NULL}};
 
 static int l_free(lua_State *L)
 {

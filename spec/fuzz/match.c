@@ -5,6 +5,7 @@
 #include "script/call.h"
 #include "script/match.h"
 #include "support/fuzz.h"
+#include "support/state.h"
 
 #define MOST_MATCHES 64
 #define SECONDS 0.02 /* for an input: patterns can be exponential */
@@ -54,25 +55,9 @@ static bool is_known(const char *message)
 	return false;
 }
 
-/* Of the leak checker, where there is one. */
-void __lsan_disable(void) __attribute__((weak));
-void __lsan_enable(void) __attribute__((weak));
-
-/* One for all inputs, as the leak checker does not look into Lua's own memory. */
 static struct state *take_state(void)
 {
-	static struct state *state;
-	struct state_options options = {.name = "fuzz", .time_limit = SECONDS};
-	struct err err;
-	if (state)
-		return state;
-	if (__lsan_disable)
-		__lsan_disable();
-	state = state_new(&options, &err);
-	if (__lsan_enable)
-		__lsan_enable();
-	FUZZ_CHECK(state);
-	return state;
+	return fuzz_state(&(struct state_options){.name = "fuzz", .time_limit = SECONDS});
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -6,6 +6,7 @@
 #include "script/call.h"
 #include "script/value.h"
 #include "support/fuzz.h"
+#include "support/state.h"
 
 struct trip {
 	struct json_slice json;
@@ -21,26 +22,9 @@ static int there_and_back(lua_State *L, void *data)
 	return value_encode(L, -1, &trip->out, &trip->err);
 }
 
-/* Of the leak checker, where there is one. */
-void __lsan_disable(void) __attribute__((weak));
-void __lsan_enable(void) __attribute__((weak));
-
-/* One for all inputs: opening the libraries takes a thousand times as long as an input does. A library's buffer is
- * known to Lua's own memory alone, into which the leak checker does not look. */
 static struct state *take_state(void)
 {
-	static struct state *state;
-	struct state_options options = {.name = "fuzz"};
-	struct err err;
-	if (state)
-		return state;
-	if (__lsan_disable)
-		__lsan_disable();
-	state = state_new(&options, &err);
-	if (__lsan_enable)
-		__lsan_enable();
-	FUZZ_CHECK(state);
-	return state;
+	return fuzz_state(&(struct state_options){.name = "fuzz"});
 }
 
 static void check_trip(const struct trip *trip)
