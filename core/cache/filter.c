@@ -29,8 +29,9 @@ void filter_free(struct filter *filter)
 {
 	if (!filter)
 		return;
-	for (size_t i = 0; i < filter->told.capacity; i++)
-		object_unref(filter->told.items[i]);
+	size_t cursor = 0;
+	for (struct object *object; (object = keymap_next(&filter->told, &cursor));)
+		object_unref(object);
 	keymap_fini(&filter->told);
 	alloc_object_free(&filter_type, filter);
 }

@@ -1,7 +1,9 @@
 /* keymap: items by key, open-addressed. Unlike strmap it copies no key: the bytes stay the item's own and are asked of
  * it.
  *
- * Costs 12 bytes a place, and no allocation for an item. The key of an item must not change while it is in the map. */
+ * Costs 12 bytes a place, at least half of them in use once it has grown, and no allocation for an item. It grows in
+ * steps: no put moves more than a few items, however many there are. The key of an item must not change while it is in
+ * the map. */
 #ifndef PERILUNE_CACHE_KEYMAP_H
 #define PERILUNE_CACHE_KEYMAP_H
 
@@ -10,10 +12,17 @@
 
 typedef const char *(*keymap_key_fn)(const void *item, size_t *length);
 
-struct keymap {
-	void **items; /* NULL for an empty place */
+struct keymap_table {
+	void **items; /* NULL for an empty place; at least a quarter are */
 	uint32_t *hashes;
-	size_t count, capacity; /* capacity is 0 or a power of two; count is at most 3/4 of it */
+	size_t capacity;
+};
+
+struct keymap {
+	struct keymap_table table; /* where items are put */
+	struct keymap_table old;   /* what it grew out of, until all has moved; else of capacity 0 */
+	size_t emptied;            /* places of old, from the first on, that are empty for good */
+	size_t count;
 	keymap_key_fn key;
 };
 
@@ -23,5 +32,10 @@ void keymap_fini(struct keymap *map); /* items are not touched */
 void *keymap_get(const struct keymap *map, const char *key, size_t length); /* NULL when absent */
 void *keymap_put(struct keymap *map, void *item); /* returns the item of the same key that it replaces, or NULL */
 void *keymap_remove(struct keymap *map, const char *key, size_t length); /* returns the item, or NULL */
+
+/* Visits all items, in no order: start with *cursor = 0; NULL at the end. The map must not change meanwhile. */
+void *keymap_next(const struct keymap *map, size_t *cursor);
+
+void keymap_check(const struct keymap *map); /* asserts the invariants, in debug builds */
 
 #endif

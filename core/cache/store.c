@@ -455,11 +455,13 @@ void store_check(const struct store *store)
 		bytes += object_bytes(entry->object);
 		count++;
 	}
-	for (size_t i = 0; i < store->spaces.capacity; i++) {
-		const struct space *space = store->spaces.items[i];
-		assert(!space || space->count);
-		spaced += space ? space->count : 0;
+	size_t cursor = 0;
+	for (const struct space *space; (space = keymap_next(&store->spaces, &cursor));) {
+		assert(space->count);
+		spaced += space->count;
 	}
+	keymap_check(&store->entries);
+	keymap_check(&store->spaces);
 	assert(count == store->entries.count && bytes == store->bytes && spaced == count);
 #else
 	(void)store, (void)check_postings;

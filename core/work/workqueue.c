@@ -96,8 +96,9 @@ void workqueue_free(struct workqueue *queue)
 	assert(!queue->running_count);
 	loop_timer_stop(queue->loop, &queue->timer);
 	loop_job_cancel(&queue->ready);
-	for (size_t i = 0; i < queue->items.capacity; i++)
-		alloc_object_free(&item_type, queue->items.items[i]);
+	size_t cursor = 0;
+	for (struct work_item *item; (item = keymap_next(&queue->items, &cursor));)
+		alloc_object_free(&item_type, item);
 	keymap_fini(&queue->items);
 	heap_fini(&queue->delays);
 	workmeter_free(queue->meter);
@@ -409,10 +410,8 @@ void workqueue_check(const struct workqueue *queue)
 {
 #ifdef PERILUNE_DEBUG
 	size_t running = 0, delayed = 0, waiting[PRIORITIES] = {0}, lined[PRIORITIES] = {0};
-	for (size_t i = 0; i < queue->items.capacity; i++) {
-		const struct work_item *item = queue->items.items[i];
-		if (!item)
-			continue;
+	size_t cursor = 0;
+	for (const struct work_item *item; (item = keymap_next(&queue->items, &cursor));) {
 		assert(is_sound(queue, item));
 		running += item->running;
 		delayed += is_delayed(item);
@@ -423,6 +422,7 @@ void workqueue_check(const struct workqueue *queue)
 			lined[priority] += LIST_ENTRY(node, const struct work_item, node)->priority == priority;
 		assert(lined[priority] == waiting[priority] && lined[priority] == queue->lines[priority].count);
 	}
+	keymap_check(&queue->items);
 	assert(running == queue->running_count && delayed == queue->delays.count);
 	assert(queue->shut || !delayed || loop_timer_active(&queue->timer));
 	assert(queue->shut || queue->told || !workqueue_depth(queue));

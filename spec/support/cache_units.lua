@@ -78,7 +78,16 @@ c.cdef [[
     bool initial, resync, final_state_unknown;
   };
   void notification_fini(struct notification *notification);
-  struct keymap { void **items; uint32_t *hashes; size_t count, capacity; void *key; };
+  typedef const char *(*keymap_key_fn)(const void *item, size_t *length);
+  struct keymap_table { void **items; uint32_t *hashes; size_t capacity; };
+  struct keymap { struct keymap_table table, old; size_t emptied, count; keymap_key_fn key; };
+  void keymap_init(struct keymap *map, keymap_key_fn key);
+  void keymap_fini(struct keymap *map);
+  void *keymap_get(const struct keymap *map, const char *key, size_t length);
+  void *keymap_put(struct keymap *map, void *item);
+  void *keymap_remove(struct keymap *map, const char *key, size_t length);
+  void *keymap_next(const struct keymap *map, size_t *cursor);
+  void keymap_check(const struct keymap *map);
   struct overlay { struct store *store; struct keymap entries; struct cache_list ahead, passed; };
   void overlay_init(struct overlay *overlay, struct store *store);
   void overlay_fini(struct overlay *overlay);
