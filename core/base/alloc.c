@@ -91,13 +91,18 @@ void alloc_free(void *memory)
 		free(memory);
 }
 
-void *alloc_object(struct alloc_type *type, size_t size)
+void alloc_count(struct alloc_type *type, int change)
 {
 	if (!type->next) {
 		type->next = types;
 		types = type;
 	}
-	type->live++;
+	type->live += change;
+}
+
+void *alloc_object(struct alloc_type *type, size_t size)
+{
+	alloc_count(type, 1);
 	return alloc_zero(size);
 }
 

@@ -27,6 +27,8 @@ struct alloc_type {
 };
 #define ALLOC_TYPE(variable, name) static struct alloc_type variable = {name, 0, NULL}
 
+/* For memory that comes from elsewhere: one more is live, or with -1 one less. */
+void alloc_count(struct alloc_type *type, int change);
 void *alloc_object(struct alloc_type *type, size_t size);      /* zeroed, counted */
 void alloc_object_free(struct alloc_type *type, void *object); /* NULL is harmless */
 

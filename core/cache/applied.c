@@ -129,7 +129,7 @@ bool applied_knows(struct applied *applied, struct json_slice key, struct json_s
 bool applied_agrees(const struct applied *applied, struct json_slice key, const struct object *object, bool whole)
 {
 	const struct entry *entry = keymap_get(&applied->by_key, key.data, key.length);
-	if (!entry || (entry->lacking && !whole) || strcmp(entry->uid, object_uid(object)) != 0)
+	if (!entry || (entry->lacking && !whole) || !object_has_uid(object, entry->uid))
 		return false;
 	struct buf scratch;
 	buf_init(&scratch, 0);

@@ -18,7 +18,7 @@ static enum standing judge(const struct object *stored, const struct object *arr
 	bool comparable;
 	if (!stored)
 		return STANDS_NEW;
-	if (strcmp(object_uid(stored), object_uid(arrived)))
+	if (!object_same_uid(stored, arrived))
 		return STANDS_REPLACED;
 	int order = object_version_compare(object_version(arrived), object_version(stored), &comparable);
 	if (order == 0)
@@ -119,7 +119,7 @@ static void apply_delete(struct apply *apply, struct object *object)
 		apply->stale++;
 		return;
 	}
-	bool other = strcmp(object_uid(told.object), object_uid(object)) != 0;
+	bool other = !object_same_uid(told.object, object);
 	struct object *before = remove_told(apply, &told);
 	tell_delete(apply, other ? before : object, other);
 	object_unref(before);

@@ -189,8 +189,9 @@ static struct object *on_known(void *data, const struct json_meta *meta)
 	if (!key_of_meta(meta, key, sizeof(key), &length))
 		return NULL;
 	struct object *object = store_get_key(feed->store, key, length);
+	char uid[OBJECT_UID_SIZE];
 	if (!object || !json_string_equals(meta->resource_version, object_version(object)) ||
-	    !json_string_equals(meta->uid, object_uid(object)))
+	    !json_string_equals(meta->uid, object_uid(object, uid)))
 		return NULL;
 	return object;
 }

@@ -1,22 +1,45 @@
 #include "cache/object.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/slab.h"
 
 ALLOC_TYPE(object_type, "object");
 
 #define NAME_MAX_LENGTH 253               /* the API's longest name */
 #define ESCAPED_MAX (6 * NAME_MAX_LENGTH) /* "\\u0061" is six bytes for one */
 
-/* One allocation: the record, then "namespace/name", namespace, uid and resourceVersion, each with a NUL, then the
- * JSON. */
+#define PACKED_MOST                                                                                                    \
+	((uint32_t)2 * 1024 * 1024) /* bytes; what is larger stays raw, since packing it would hold the loop */
+
+/* Bytes that were not packed, or would not become smaller. */
+struct raw {
+	struct list node; /* in its line */
+	struct object *object;
+	struct object_line *line; /* NULL while it is in none */
+	char json[];
+};
+
+enum uid_form { UID_TEXT, UID_BINARY };
+#define UID_BYTES 16
+
+/* The record, then "namespace/name", resourceVersion and uid: texts with a NUL each, the uid as 16 bytes where it is a
+ * UUID. */
 struct object {
 	uint32_t count;
-	uint32_t length; /* of the JSON */
-	uint16_t key_length;
-	uint16_t name, namespace, uid, version, json; /* offsets in data */
-	char data[];
+	uint32_t length;          /* of the JSON */
+	uint32_t packed_length;   /* 0 when it is raw */
+	uint8_t namespace_length; /* the API's names have 253 bytes at most */
+	uint8_t name_length, version_length, uid_length;
+	struct dictionary *dictionary; /* counted; NULL when it is raw */
+	union {
+		struct raw *raw;
+		void *packed;
+	};
+	uint8_t uid_form;
+	char text[];
 };
 
 static const char *const parts[] = {"namespace", "name", "uid", "resourceVersion"};
@@ -72,35 +95,111 @@ static int read_texts(const struct json_meta *meta, struct buf *scratch, struct 
 	return 0;
 }
 
-static uint16_t append(struct object *object, size_t *at, struct json_slice text, char end)
+static size_t key_length(const struct object *object)
 {
-	size_t start = *at;
-	memcpy(object->data + start, text.data, text.length);
-	object->data[start + text.length] = end;
-	*at += text.length + 1;
-	return (uint16_t)start;
+	size_t namespace = object->namespace_length;
+	return namespace + (namespace > 0) + object->name_length;
 }
 
-static struct object *build(struct json_slice bytes, const struct json_slice texts[PART_COUNT])
+static const char *version_of(const struct object *object)
 {
-	struct json_slice namespace = texts[PART_NAMESPACE], name = texts[PART_NAME];
-	size_t key_length = namespace.length ? namespace.length + 1 + name.length : name.length;
-	size_t size = key_length + 1 + texts[PART_UID].length + 1 + texts[PART_VERSION].length + 1 + bytes.length + 1;
+	return object->text + key_length(object) + 1;
+}
+
+static const char *uid_of(const struct object *object)
+{
+	return version_of(object) + object->version_length + 1;
+}
+
+static size_t record_size(const struct object *object)
+{
+	size_t uid = object->uid_form == UID_BINARY ? UID_BYTES : (size_t)object->uid_length + 1;
+	return offsetof(struct object, text) + key_length(object) + 1 + object->version_length + 1 + uid;
+}
+
+static int hex_digit(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static bool is_dash(size_t at)
+{
+	return at == 8 || at == 13 || at == 18 || at == 23;
+}
+
+/* False where text is not as the API writes a UUID. */
+static bool read_uuid(struct json_slice text, uint8_t out[UID_BYTES])
+{
+	if (text.length != OBJECT_UID_SIZE - 1)
+		return false;
+	for (size_t i = 0, digits = 0; i < text.length; i++) {
+		int digit = hex_digit(text.data[i]);
+		if (is_dash(i) ? text.data[i] != '-' : digit < 0)
+			return false;
+		if (is_dash(i))
+			continue;
+		out[digits / 2] = (uint8_t)(digits % 2 ? out[digits / 2] << 4 | digit : digit);
+		digits++;
+	}
+	return true;
+}
+
+static void write_uuid(const uint8_t from[UID_BYTES], char room[OBJECT_UID_SIZE])
+{
+	static const char digits[] = "0123456789abcdef";
+	for (size_t i = 0, taken = 0; i < OBJECT_UID_SIZE - 1; i++) {
+		room[i] = '-';
+		if (is_dash(i))
+			continue;
+		room[i] = digits[taken % 2 ? from[taken / 2] & 15 : from[taken / 2] >> 4];
+		taken++;
+	}
+	room[OBJECT_UID_SIZE - 1] = '\0';
+}
+
+static char *append(char *to, struct json_slice text, char end)
+{
+	memcpy(to, text.data, text.length);
+	to[text.length] = end;
+	return to + text.length + 1;
+}
+
+static struct raw *new_raw(struct object *object, struct json_slice json)
+{
+	struct raw *raw = alloc_resize(NULL, offsetof(struct raw, json) + json.length);
+	list_init(&raw->node);
+	raw->object = object;
+	raw->line = NULL;
+	memcpy(raw->json, json.data, json.length);
+	return raw;
+}
+
+static struct object *build(struct json_slice json, const struct json_slice texts[PART_COUNT])
+{
+	uint8_t uuid[UID_BYTES];
+	struct json_slice namespace = texts[PART_NAMESPACE], uid = texts[PART_UID];
+	struct object head = {
+	    .count = 1,
+	    .length = (uint32_t)json.length,
+	    .namespace_length = (uint8_t) namespace.length,
+	    .name_length = (uint8_t)texts[PART_NAME].length,
+	    .version_length = (uint8_t)texts[PART_VERSION].length,
+	    .uid_length = (uint8_t)uid.length,
+	    .uid_form = read_uuid(uid, uuid) ? UID_BINARY : UID_TEXT,
+	};
+	struct object *object = slab_take(record_size(&head));
+	alloc_count(&object_type, 1);
+	memcpy(object, &head, offsetof(struct object, text));
+	char *to = object->text;
 	if (namespace.length)
-		size += namespace.length + 1;
-	struct object *object = alloc_object(&object_type, offsetof(struct object, data) + size);
-	object->count = 1;
-	object->length = (uint32_t)bytes.length;
-	object->key_length = (uint16_t)key_length;
-	size_t at = 0;
-	if (namespace.length)
-		append(object, &at, namespace, '/');
-	object->name = append(object, &at, name, '\0');
-	/* Without a namespace, the NUL that ends the key is the empty text. */
-	object->namespace = namespace.length ? append(object, &at, namespace, '\0') : (uint16_t)key_length;
-	object->uid = append(object, &at, texts[PART_UID], '\0');
-	object->version = append(object, &at, texts[PART_VERSION], '\0');
-	object->json = append(object, &at, bytes, '\0');
+		to = append(to, namespace, '/');
+	to = append(to, texts[PART_NAME], '\0');
+	to = append(to, texts[PART_VERSION], '\0');
+	if (head.uid_form == UID_BINARY)
+		memcpy(to, uuid, UID_BYTES);
+	else
+		append(to, uid, '\0');
+	object->raw = new_raw(object, json);
 	return object;
 }
 
@@ -136,52 +235,172 @@ struct object *object_ref(struct object *object)
 	return object;
 }
 
+static void leave_line(struct raw *raw)
+{
+	if (!raw->line)
+		return;
+	raw->line->bytes -= raw->object->length;
+	raw->line = NULL;
+	list_remove(&raw->node);
+}
+
+static void free_bytes(struct object *object)
+{
+	if (object->dictionary) {
+		slab_give(object->packed, object->packed_length);
+		dictionary_unref(object->dictionary);
+	} else {
+		leave_line(object->raw);
+		alloc_free(object->raw);
+	}
+}
+
 void object_unref(struct object *object)
 {
-	if (object && !--object->count)
-		alloc_object_free(&object_type, object);
+	if (!object || --object->count)
+		return;
+	free_bytes(object);
+	alloc_count(&object_type, -1);
+	slab_give(object, record_size(object));
 }
 
 struct json_slice object_open(const struct object *object, struct buf *scratch)
 {
-	(void)scratch;
-	return (struct json_slice){object->data + object->json, object->length};
+	if (!object->dictionary)
+		return (struct json_slice){object->raw->json, object->length};
+	struct json_slice packed = {object->packed, object->packed_length};
+	buf_reset(scratch);
+	char *to = buf_reserve(scratch, object->length);
+	dictionary_open(object->dictionary, packed, to, object->length);
+	to[object->length] = '\0';
+	scratch->length = object->length;
+	return (struct json_slice){to, object->length};
+}
+
+static bool same_json(const struct object *a, const struct object *b)
+{
+	struct buf scratch[2];
+	buf_init(&scratch[0], 0);
+	buf_init(&scratch[1], 0);
+	struct json_slice one = object_open(a, &scratch[0]), other = object_open(b, &scratch[1]);
+	bool same = !memcmp(one.data, other.data, one.length);
+	buf_fini(&scratch[0]);
+	buf_fini(&scratch[1]);
+	return same;
 }
 
 bool object_same_content(const struct object *a, const struct object *b)
 {
-	return a == b || (a->length == b->length && !memcmp(a->data + a->json, b->data + b->json, a->length));
+	return a == b || (a->length == b->length && same_json(a, b));
 }
 
-const char *object_namespace(const struct object *object)
+const char *object_namespace(const struct object *object, size_t *length)
 {
-	return object->data + object->namespace;
+	*length = object->namespace_length;
+	return object->text;
 }
 
 const char *object_name(const struct object *object)
 {
-	return object->data + object->name;
+	return object->text + key_length(object) - object->name_length;
 }
 
-const char *object_uid(const struct object *object)
+const char *object_uid(const struct object *object, char room[OBJECT_UID_SIZE])
 {
-	return object->data + object->uid;
+	if (object->uid_form == UID_TEXT)
+		return uid_of(object);
+	write_uuid((const uint8_t *)uid_of(object), room);
+	return room;
+}
+
+bool object_same_uid(const struct object *a, const struct object *b)
+{
+	size_t size = a->uid_form == UID_BINARY ? UID_BYTES : a->uid_length;
+	return a->uid_form == b->uid_form && a->uid_length == b->uid_length && !memcmp(uid_of(a), uid_of(b), size);
+}
+
+bool object_has_uid(const struct object *object, const char *uid)
+{
+	char room[OBJECT_UID_SIZE];
+	return !strcmp(object_uid(object, room), uid);
 }
 
 const char *object_version(const struct object *object)
 {
-	return object->data + object->version;
+	return version_of(object);
 }
 
 const char *object_key(const struct object *object, size_t *length)
 {
-	*length = object->key_length;
-	return object->data;
+	*length = key_length(object);
+	return object->text;
 }
 
-size_t object_bytes(const struct object *object)
+size_t object_length(const struct object *object)
 {
-	return offsetof(struct object, data) + object->json + object->length + 1;
+	return object->length;
+}
+
+size_t object_held(const struct object *object)
+{
+	size_t bytes = object->dictionary ? object->packed_length : offsetof(struct raw, json) + object->length;
+	return record_size(object) + bytes;
+}
+
+void object_line_init(struct object_line *line)
+{
+	list_init(&line->raws);
+	line->bytes = 0;
+}
+
+static struct raw *raw_of(struct list *node)
+{
+	return LIST_ENTRY(node, struct raw, node);
+}
+
+void object_line_fini(struct object_line *line)
+{
+	LIST_EACH (&line->raws, node)
+		leave_line(raw_of(node));
+}
+
+void object_line_add(struct object_line *line, struct object *object)
+{
+	assert(!object->dictionary && !object->raw->line);
+	object->raw->line = line;
+	list_add_tail(&line->raws, &object->raw->node);
+	line->bytes += object->length;
+}
+
+struct object *object_line_first(const struct object_line *line)
+{
+	return list_is_empty(&line->raws) ? NULL : raw_of(line->raws.next)->object;
+}
+
+struct object *object_line_next(const struct object_line *line, const struct object *object)
+{
+	struct list *next = object->raw->node.next;
+	return next == &line->raws ? NULL : raw_of(next)->object;
+}
+
+void object_pack(struct object *object, struct dictionary *dictionary, struct buf scratch[2])
+{
+	struct buf *packed = &scratch[1];
+	bool fits = object->length <= PACKED_MOST;
+	if (fits && !dictionary_pack(dictionary, object_open(object, &scratch[0]), packed)) {
+		free_bytes(object);
+		object->dictionary = dictionary_ref(dictionary);
+		object->packed_length = (uint32_t)packed->length;
+		object->packed = slab_take(packed->length);
+		memcpy(object->packed, packed->data, packed->length);
+	} else if (!object->dictionary) {
+		leave_line(object->raw);
+	}
+}
+
+bool object_is_packed(const struct object *object, const struct dictionary *dictionary)
+{
+	return object->dictionary == dictionary;
 }
 
 /* Skips leading zeros, too. NULL when text is no integer. */

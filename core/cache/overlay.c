@@ -30,7 +30,7 @@ static struct overlay_entry *entry_of(struct list *node)
 
 static bool is_of(const struct object *object, const char *uid)
 {
-	return object && !strcmp(object_uid(object), uid);
+	return object && object_has_uid(object, uid);
 }
 
 static bool is_newer(const struct object *a, const struct object *b)
@@ -176,7 +176,7 @@ static bool has_news(const struct overlay_entry *entry, const struct object *sto
 {
 	if (!is_integer(object_version(object)))
 		return false;
-	if (entry && entry->gone && is_of(entry->own, object_uid(object)))
+	if (entry && entry->gone && object_same_uid(entry->own, object))
 		return false; /* an answer that is late */
 	if (entry)
 		return is_newer(object, entry->own);
@@ -234,7 +234,7 @@ struct object *overlay_tell(struct overlay *overlay, struct overlay_entry *entry
 
 static bool has_to_last(const struct overlay_entry *entry)
 {
-	return entry->gone && is_of(entry->history, object_uid(entry->own));
+	return entry->gone && entry->history && object_same_uid(entry->history, entry->own);
 }
 
 static void move_to_passed(struct overlay *overlay, struct overlay_entry *entry)

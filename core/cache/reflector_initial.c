@@ -61,7 +61,7 @@ static bool is_stale(const struct object *before, const struct object *arrived)
 {
 	bool comparable;
 	int order = object_version_compare(object_version(arrived), object_version(before), &comparable);
-	return comparable && order < 0 && !strcmp(object_uid(arrived), object_uid(before));
+	return comparable && order < 0 && object_same_uid(arrived, before);
 }
 
 static void drop_last(struct listing *list)

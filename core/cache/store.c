@@ -82,9 +82,10 @@ static struct entry *take_entry(struct store *store)
 	return LIST_ENTRY(list_pop(&store->free), struct entry, in_order);
 }
 
-static struct space *space_of(struct store *store, const char *name)
+static struct space *space_of(struct store *store, const struct object *object)
 {
-	size_t length = strlen(name);
+	size_t length;
+	const char *name = object_namespace(object, &length);
 	struct space *space = keymap_get(&store->spaces, name, length);
 	if (space)
 		return space;
@@ -117,12 +118,12 @@ static void insert(struct store *store, struct object *object)
 	struct entry *entry = take_entry(store);
 	entry->object = object_ref(object);
 	entry->round = store->round;
-	entry->space = space_of(store, object_namespace(object));
+	entry->space = space_of(store, object);
 	entry->space->count++;
 	list_add_tail(&entry->space->entries, &entry->in_space);
 	list_add_tail(&store->order, &entry->in_order);
 	keymap_put(&store->entries, entry);
-	store->bytes += object_bytes(object);
+	store->bytes += object_length(object);
 	update_indexes(store, entry);
 }
 
@@ -143,7 +144,7 @@ struct object *store_put(struct store *store, struct object *object)
 	struct object *before = entry->object;
 	entry->object = object_ref(object);
 	entry->round = store->round;
-	store->bytes += object_bytes(object) - object_bytes(before);
+	store->bytes += object_length(object) - object_length(before);
 	update_indexes(store, entry);
 	return before;
 }
@@ -159,7 +160,7 @@ struct object *store_remove(struct store *store, const char *key, size_t length)
 	list_remove(&entry->in_order);
 	entry->object = NULL;
 	list_add_tail(&store->free, &entry->in_order);
-	store->bytes -= object_bytes(object);
+	store->bytes -= object_length(object);
 	return object;
 }
 
@@ -450,9 +451,11 @@ void store_check(const struct store *store)
 		size_t length;
 		const char *key = object_key(entry->object, &length);
 		assert(find(store, key, length) == entry);
-		assert(!strcmp(entry->space->name, object_namespace(entry->object)));
+		size_t space;
+		const char *name = object_namespace(entry->object, &space);
+		assert(entry->space->length == space && !memcmp(entry->space->name, name, space));
 		check_postings(store, entry);
-		bytes += object_bytes(entry->object);
+		bytes += object_length(entry->object);
 		count++;
 	}
 	size_t cursor = 0;

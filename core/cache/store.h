@@ -28,7 +28,7 @@ void store_begin_round(struct store *store);
 struct object *store_touch(struct store *store, const char *key, size_t length); /* as store_get_key */
 
 size_t store_count(const struct store *store);
-size_t store_bytes(const struct store *store); /* of the objects */
+size_t store_bytes(const struct store *store); /* of the objects' JSON, however it is held */
 
 /* What an index files an object under: calls emit for each value. */
 typedef void (*store_emit_fn)(void *emit_data, const char *value, size_t length);

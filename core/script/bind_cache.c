@@ -75,9 +75,16 @@ struct query {
 	const char *namespace;
 };
 
+static bool is_in(const struct object *object, const char *namespace)
+{
+	size_t length;
+	const char *text = object_namespace(object, &length);
+	return strlen(namespace) == length && !memcmp(text, namespace, length);
+}
+
 static bool matches(const struct query *query, const struct object *object)
 {
-	if (query->namespace && strcmp(object_namespace(object), query->namespace) != 0)
+	if (query->namespace && !is_in(object, query->namespace))
 		return false;
 	if (!query->selector)
 		return true;

@@ -119,7 +119,8 @@ static int l_cached(lua_State *L)
 				 &object);
 	if (!object)
 		return 0;
-	lua_pushstring(L, object_uid(object));
+	char uid[OBJECT_UID_SIZE];
+	lua_pushstring(L, object_uid(object, uid));
 	lua_pushstring(L, object_version(object));
 	return 2;
 }

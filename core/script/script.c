@@ -642,14 +642,22 @@ const char *script_error_place(const struct err *err, char *out, size_t size)
 	return out;
 }
 
+/* A copy; NULL where it has none. */
+static char *namespace_of(const struct object *object)
+{
+	size_t length = 0;
+	const char *namespace = object ? object_namespace(object, &length) : NULL;
+	return length ? alloc_text(namespace, length) : NULL;
+}
+
 void script_log_error(struct script *script, const struct err *err, const char *what, const struct informer *informer,
 		      const struct object *object)
 {
-	char place[256];
+	char place[256], *namespace = namespace_of(object);
 	script->errors++;
 	log_error(LOG_FIELDS({"script", script->name}, {"informer", informer ? informer_label(informer) : NULL},
-			     {"namespace", object && *object_namespace(object) ? object_namespace(object) : NULL},
-			     {"name", object ? object_name(object) : NULL},
+			     {"namespace", namespace}, {"name", object ? object_name(object) : NULL},
 			     {"file", script_error_place(err, place, sizeof(place))}, {"error", err->message}),
 		  "%s failed", what);
+	alloc_free(namespace);
 }

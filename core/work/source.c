@@ -61,10 +61,11 @@ static bool is_reference(const struct source *source, struct json_slice referenc
 /* A child of an earlier owner of the same name is no news for the present one, except that its name is free again. */
 static bool is_of_another(const struct source *source, struct json_slice reference)
 {
+	char uid[OBJECT_UID_SIZE];
 	const struct object *owner =
 	    store_get_key(informer_store(source->primary), source->key.data, source->key.length);
 	return owner && source->current.type != NOTIFY_DELETE &&
-	       !json_string_equals(json_get(reference, "uid"), object_uid(owner));
+	       !json_string_equals(json_get(reference, "uid"), object_uid(owner, uid));
 }
 
 /* Whoever may make a child writes what he likes there, and the API server takes it: a slash would make a key of another
@@ -79,6 +80,14 @@ static int append_name(struct json_slice reference, struct buf *key)
 	return length && length <= WORK_NAME_MAX && strcspn(name, "/") == length ? 0 : -1;
 }
 
+static void append_namespace(const struct object *object, struct buf *key)
+{
+	size_t length;
+	const char *namespace = object_namespace(object, &length);
+	buf_append(key, namespace, length);
+	buf_append_char(key, '/');
+}
+
 static void add_owner(struct source *source, const struct object *object, struct json_slice reference)
 {
 	const struct resource *resource = informer_resource(source->primary);
@@ -86,7 +95,7 @@ static void add_owner(struct source *source, const struct object *object, struct
 		return;
 	buf_reset(&source->key);
 	if (resource->namespaced)
-		buf_append_format(&source->key, "%s/", object_namespace(object));
+		append_namespace(object, &source->key);
 	if (append_name(reference, &source->key) < 0 || is_of_another(source, reference))
 		return;
 	add(source, buf_text(&source->key), source->key.length, object);

@@ -313,7 +313,8 @@ static void say_notification(const struct handler *handler, const struct notific
 	begin_event(names[notification->type], handler->id);
 	add_text("key", object_key(notification->object, &length));
 	add_text("version", object_version(notification->object));
-	add_text("uid", object_uid(notification->object));
+	char uid[OBJECT_UID_SIZE];
+	add_text("uid", object_uid(notification->object, uid));
 	if (notification->old)
 		add_text("old", object_version(notification->old));
 	add_flag("initial", notification->initial);

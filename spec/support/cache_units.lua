@@ -14,12 +14,19 @@ c.cdef [[
   struct object *object_ref(struct object *object);
   void object_unref(struct object *object);
   struct json_slice object_open(const struct object *object, struct buf *scratch);
-  const char *object_namespace(const struct object *object);
+  const char *object_namespace(const struct object *object, size_t *length);
   const char *object_name(const struct object *object);
-  const char *object_uid(const struct object *object);
+  const char *object_uid(const struct object *object, char *room);
   const char *object_version(const struct object *object);
   const char *object_key(const struct object *object, size_t *length);
-  size_t object_bytes(const struct object *object);
+  size_t object_length(const struct object *object);
+  size_t object_held(const struct object *object);
+  struct dictionary;
+  struct dictionary *dictionary_new(const char *samples, const size_t *lengths, size_t count);
+  void dictionary_unref(struct dictionary *dictionary);
+  void dictionary_retire(struct dictionary *dictionary);
+  void object_pack(struct object *object, struct dictionary *dictionary, struct buf scratch[2]);
+  bool object_is_packed(const struct object *object, const struct dictionary *dictionary);
   bool object_same_content(const struct object *a, const struct object *b);
   int object_version_compare(const char *a, const char *b, bool *comparable);
 
@@ -231,6 +238,16 @@ function units.key(object)
 	local length = ffi.new "size_t[1]"
 	local key = c.object_key(object, length)
 	return ffi.string(key, length[0])
+end
+
+function units.namespace(object)
+	local length = ffi.new "size_t[1]"
+	local namespace = c.object_namespace(object, length)
+	return ffi.string(namespace, length[0])
+end
+
+function units.uid(object)
+	return ffi.string(c.object_uid(object, ffi.new "char[37]"))
 end
 
 function units.version(object)

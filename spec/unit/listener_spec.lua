@@ -15,7 +15,7 @@ local function pop(listener, filter)
 		return pop(listener, filter)
 	end
 	local event = {
-		event = c.types[out.type], key = c.key(out.object), version = c.version(out.object), uid = ffi.string(c.object_uid(out.object)),
+		event = c.types[out.type], key = c.key(out.object), version = c.version(out.object), uid = c.uid(out.object),
 		old = out.old ~= nil and c.version(out.old) or nil, initial = out.initial, resync = out.resync,
 		final_state_unknown = out.final_state_unknown,
 	}

@@ -11,16 +11,17 @@ describe("object", function()
 		local object = assert(c.object_of(json))
 		assert.equal(json, c.text(c.object_open(object, nil)))
 		assert.equal("shop/web-1", c.key(object))
-		assert.same({ "shop", "web-1", "7f", "42" }, { ffi.string(c.object_namespace(object)), ffi.string(c.object_name(object)),
-			ffi.string(c.object_uid(object)), c.version(object) })
-		assert(c.object_bytes(object) >= #json)
+		assert.same({ "shop", "web-1", "7f", "42" }, { c.namespace(object), ffi.string(c.object_name(object)),
+			c.uid(object), c.version(object) })
+		assert.equal(#json, tonumber(c.object_length(object)))
+		assert(c.object_held(object) >= #json)
 	end)
 
 	it("of a cluster-scoped kind has its name as its key", function()
 		local object = assert(c.object_of(with '{"name":"node-1"}'))
 		assert.equal("node-1", c.key(object))
-		assert.same({ "", "node-1", "", "" }, { ffi.string(c.object_namespace(object)), ffi.string(c.object_name(object)),
-			ffi.string(c.object_uid(object)), c.version(object) })
+		assert.same({ "", "node-1", "", "" }, { c.namespace(object), ffi.string(c.object_name(object)),
+			c.uid(object), c.version(object) })
 	end)
 
 	it("reads escaped names", function()
@@ -67,6 +68,99 @@ describe("object", function()
 		assert.equal(before + 1, c.live()) -- which let go of the first one
 		c.object_unref(object)
 		assert.equal(before, c.live())
+	end)
+
+	describe("packed", function()
+		local function texts(count)
+			local list = {}
+			for i = 1, count do
+				list[i] = ('{"metadata":{"name":"web-%d","uid":"00000000-0000-4000-8000-%012x"},"spec":{"nodeName":"node-%d","image":"web:%d"}}')
+					:format(i, i, i % 7, i % 5)
+			end
+			return list
+		end
+
+		local function learn(list)
+			local lengths = ffi.new("size_t[?]", #list)
+			for i, text in ipairs(list) do
+				lengths[i - 1] = #text
+			end
+			return c.dictionary_new(table.concat(list), lengths, #list)
+		end
+
+		local scratch = ffi.new "struct buf[2]"
+
+		local function opened(object)
+			return c.text(c.object_open(object, scratch[0]))
+		end
+
+		local function pack(object, dictionary)
+			c.object_pack(object, dictionary, scratch)
+		end
+
+		after_each(function()
+			c.buf_fini(scratch[0])
+			c.buf_fini(scratch[1])
+			c.live() -- objects go, and with them their dictionaries
+		end)
+
+		it("takes less and says the same, with one dictionary and then with another", function()
+			local list = texts(400)
+			local first, second = learn(list), learn(texts(300))
+			local objects = {}
+			for i, text in ipairs(list) do
+				objects[i] = assert(c.object_of(text))
+				local before = tonumber(c.object_held(objects[i]))
+				pack(objects[i], first)
+				assert(tonumber(c.object_held(objects[i])) < before - 60)
+				assert.equal(text, opened(objects[i]))
+				assert.equal(#text, tonumber(c.object_length(objects[i])))
+				assert.equal(("00000000-0000-4000-8000-%012x"):format(i), c.uid(objects[i]))
+			end
+			c.dictionary_retire(first)
+			c.dictionary_unref(first) -- which lives on for those that it has packed
+			for i = 1, #list, 2 do
+				pack(objects[i], second)
+			end
+			for i, text in ipairs(list) do
+				assert.equal(i % 2 == 1, c.object_is_packed(objects[i], second))
+				assert.equal(text, opened(objects[i]))
+			end
+			c.dictionary_unref(second)
+		end)
+
+		it("compares by content, however each is held", function()
+			local list = texts(300)
+			local dictionary = learn(list)
+			local a, b, other = assert(c.object_of(list[1])), assert(c.object_of(list[1])), assert(c.object_of(list[4]))
+			pack(a, dictionary)
+			assert.is_true(c.object_same_content(a, b))
+			pack(b, dictionary)
+			pack(other, dictionary)
+			assert.is_true(c.object_same_content(a, b))
+			assert.is_false(c.object_same_content(a, other))
+			c.dictionary_unref(dictionary)
+		end)
+
+		it("stays raw where that is no gain", function()
+			local dictionary = learn(texts(300))
+			local tiny = assert(c.object_of '{"metadata":{"name":"q"}}')
+			local noise = {}
+			for i = 1, 500 do
+				noise[i] = string.char(35 + (i * 7919 + i * i * 31) % 57)
+			end
+			local odd = assert(c.object_of('{"metadata":{"name":"' .. table.concat(noise):gsub("[/\\]", "x"):sub(1, 200) .. '"}}'))
+			for _, object in ipairs { tiny, odd } do
+				local before = opened(object)
+				pack(object, dictionary)
+				assert.equal(before, opened(object))
+			end
+			c.dictionary_unref(dictionary)
+		end)
+
+		it("learns nothing from too little", function()
+			assert.is_true(learn { "a", "b" } == nil)
+		end)
 	end)
 
 	describe("version", function()

@@ -29,7 +29,7 @@ end
 function Cache:hear(notification)
 	local event = {
 		event = c.types[notification.type], key = c.key(notification.object), version = c.version(notification.object),
-		uid = ffi.string(c.object_uid(notification.object)), old = notification.old ~= nil and c.version(notification.old) or nil,
+		uid = c.uid(notification.object), old = notification.old ~= nil and c.version(notification.old) or nil,
 	}
 	self.lines[#self.lines + 1] = event.event .. " " .. (event.old and event.old .. "->" or "") .. event.version
 	local ok, why = pcall(self.mirror.apply, self.mirror, event)
@@ -433,7 +433,7 @@ function Run:answer_delete(key, last)
 		return concerns
 	end
 	local shown = c.store_get_key(self.cache.store, key, #key)
-	local is_known = shown ~= nil and ffi.string(c.object_uid(shown)) == last.uid
+	local is_known = shown ~= nil and c.uid(shown) == last.uid
 	self.cache:deleted(key, last.uid)
 	return is_known
 end

@@ -1,0 +1,230 @@
+#include "base/slab.h"
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "base/alloc.h"
+#include "base/list.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#define POISON(at, size) ASAN_POISON_MEMORY_REGION(at, size)
+#define UNPOISON(at, size) ASAN_UNPOISON_MEMORY_REGION(at, size)
+#else
+#define POISON(at, size) ((void)(at), (void)(size))
+#define UNPOISON(at, size) ((void)(at), (void)(size))
+#endif
+
+#define CHUNK ((size_t)32 * 1024)
+#define CHUNKS 32                      /* of an arena; the first is its head */
+#define ARENA ((size_t)CHUNKS * CHUNK) /* also its alignment, so that a piece's address tells its arena */
+#define KEPT_CHUNKS 32                 /* empty ones that keep their pages for the next */
+
+#define FINE 512 /* bytes up to which sizes are 8 apart */
+#define CLASSES (FINE / 8 + (SLAB_MOST - FINE) / 16)
+
+/* Pieces that were given back are linked through their first word. */
+struct piece {
+	struct piece *next;
+};
+
+struct chunk {
+	struct list node;   /* of its class when it has room, of the empty ones when it is empty; else in none */
+	struct piece *free; /* given back */
+	uint32_t used;      /* pieces */
+	uint32_t fresh;     /* offset of what was never taken, so that untouched pages stay so */
+	uint32_t size;      /* of a piece; 0 while it is empty */
+	bool has_pages;     /* empty, but not given back to the system */
+};
+
+struct arena {
+	unsigned used; /* chunks that hold a piece */
+	struct chunk chunks[CHUNKS];
+};
+
+static struct list rooms[CLASSES]; /* chunks with room, of each class; zeroed until first used */
+static struct list warm, cold;     /* empty chunks, with and without pages */
+static size_t warm_count, held;
+static struct arena *spare; /* one without a piece, kept for the next; others are unmapped */
+
+static unsigned class_of(size_t size)
+{
+	return (unsigned)(size <= FINE ? (size + 7) / 8 - (size > 0) : FINE / 8 + (size - FINE + 15) / 16 - 1);
+}
+
+static size_t size_of(unsigned class)
+{
+	return class < FINE / 8 ? ((size_t) class + 1) * 8 : FINE + ((size_t) class - FINE / 8 + 1) * 16;
+}
+
+static struct arena *arena_of(const void *at)
+{
+	return (struct arena *)((uintptr_t)at & ~(ARENA - 1)); // NOLINT
+}
+
+static struct chunk *chunk_of(const void *at)
+{
+	return &arena_of(at)->chunks[((uintptr_t)at & (ARENA - 1)) / CHUNK];
+}
+
+static char *base_of(const struct chunk *chunk)
+{
+	struct arena *arena = arena_of(chunk);
+	return (char *)arena + (size_t)(chunk - arena->chunks) * CHUNK;
+}
+
+static void *map(size_t size)
+{
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (memory != MAP_FAILED)
+		return memory;
+	fprintf(stderr, "perilune: out of memory (%zu bytes)\n", size);
+	abort();
+}
+
+/* More is mapped than needed, and what lies outside the alignment is given back. Huge pages would make a whole arena
+ * resident for its first piece. */
+static void map_arena(void)
+{
+	char *start = map(2 * ARENA), *at = start + (ARENA - ((uintptr_t)start & (ARENA - 1))) % ARENA;
+	if (at > start)
+		munmap(start, (size_t)(at - start));
+	munmap(at + ARENA, (size_t)(start + ARENA - at));
+	madvise(at, ARENA, MADV_NOHUGEPAGE);
+	struct arena *arena = (void *)at;
+	for (unsigned i = CHUNKS - 1; i >= 1; i--)
+		list_add_tail(&cold, &arena->chunks[i].node);
+}
+
+static struct chunk *take_chunk(size_t size)
+{
+	if (!warm.next) {
+		list_init(&warm);
+		list_init(&cold);
+	}
+	if (list_is_empty(&warm) && list_is_empty(&cold))
+		map_arena();
+	bool is_warm = !list_is_empty(&warm);
+	struct chunk *chunk = LIST_ENTRY(list_pop(is_warm ? &warm : &cold), struct chunk, node);
+	warm_count -= is_warm;
+	held += is_warm ? 0 : CHUNK;
+	if (!arena_of(chunk)->used++)
+		spare = NULL;
+	*chunk = (struct chunk){.size = (uint32_t)size};
+	list_init(&chunk->node);
+	POISON(base_of(chunk), CHUNK);
+	return chunk;
+}
+
+static void unmap_arena(struct arena *arena)
+{
+	for (unsigned i = 1; i < CHUNKS; i++) {
+		struct chunk *chunk = &arena->chunks[i];
+		warm_count -= chunk->has_pages;
+		held -= chunk->has_pages ? CHUNK : 0;
+		list_remove(&chunk->node);
+	}
+	UNPOISON(arena, ARENA);
+	munmap(arena, ARENA);
+}
+
+static void give_chunk(struct chunk *chunk)
+{
+	struct arena *arena = arena_of(chunk);
+	list_remove(&chunk->node);
+	chunk->size = 0;
+	chunk->has_pages = warm_count < KEPT_CHUNKS;
+	if (chunk->has_pages) {
+		warm_count++;
+		list_add_tail(&warm, &chunk->node);
+	} else {
+		held -= CHUNK;
+		madvise(base_of(chunk), CHUNK, MADV_DONTNEED);
+		list_add_tail(&cold, &chunk->node);
+	}
+	if (--arena->used)
+		return;
+	if (spare)
+		unmap_arena(arena);
+	else
+		spare = arena;
+}
+
+static bool is_full(const struct chunk *chunk)
+{
+	return !chunk->free && chunk->fresh + chunk->size > CHUNK;
+}
+
+void *slab_take(size_t size)
+{
+	if (size > SLAB_MOST)
+		return alloc_resize(NULL, size);
+	unsigned class = class_of(size);
+	struct list *room = &rooms[class];
+	if (!room->next)
+		list_init(room);
+	if (list_is_empty(room))
+		list_add_tail(room, &take_chunk(size_of(class))->node);
+	struct chunk *chunk = LIST_ENTRY(room->next, struct chunk, node);
+	struct piece *piece = chunk->free;
+	if (piece) {
+		UNPOISON(piece, chunk->size);
+		chunk->free = piece->next;
+	} else {
+		piece = (void *)(base_of(chunk) + chunk->fresh);
+		chunk->fresh += chunk->size;
+		UNPOISON(piece, chunk->size);
+	}
+	chunk->used++;
+	if (is_full(chunk))
+		list_remove(&chunk->node);
+	return piece;
+}
+
+void slab_give(void *memory, size_t size)
+{
+	if (size > SLAB_MOST) {
+		alloc_free(memory);
+		return;
+	}
+	struct chunk *chunk = chunk_of(memory);
+	struct piece *piece = memory;
+	assert(chunk->size == size_of(class_of(size)) && chunk->used);
+	if (is_full(chunk))
+		list_add_tail(&rooms[class_of(size)], &chunk->node);
+	piece->next = chunk->free;
+	chunk->free = piece;
+	POISON(piece, chunk->size);
+	if (!--chunk->used)
+		give_chunk(chunk);
+}
+
+size_t slab_held(void)
+{
+	return held;
+}
+
+void slab_check(void)
+{
+#ifdef PERILUNE_DEBUG
+	size_t counted = 0;
+	for (unsigned class = 0; class < CLASSES; class ++) {
+		assert(class_of(size_of(class)) == class);
+		if (!rooms[class].next)
+			continue;
+		LIST_EACH (&rooms[class], node) {
+			const struct chunk *chunk = LIST_ENTRY(node, struct chunk, node);
+			assert(chunk->size == size_of(class) && chunk->used && !is_full(chunk));
+			assert(chunk->used <= chunk->fresh / chunk->size);
+		}
+	}
+	if (warm.next)
+		LIST_EACH (&warm, node)
+			counted += LIST_ENTRY(node, struct chunk, node)->has_pages;
+	assert(counted == warm_count && warm_count <= KEPT_CHUNKS && held >= warm_count * CHUNK);
+#endif
+}

@@ -1,0 +1,87 @@
+local c = require "support.c"
+local seed_random = require "support.seed"
+local ffi = c.ffi
+
+c.cdef [[
+  void *slab_take(size_t size);
+  void slab_give(void *memory, size_t size);
+  size_t slab_held(void);
+  void slab_check(void);
+]]
+
+-- Fills a piece with a byte of its own, by which it is known again.
+local function take(size, mark)
+	local at = ffi.cast("uint8_t *", c.slab_take(size))
+	if ffi.cast("uintptr_t", at) % 8 ~= 0 then
+		error("a piece that is not aligned")
+	end
+	ffi.fill(at, size, mark)
+	return { at = at, size = size, mark = mark }
+end
+
+local function give(piece)
+	if ffi.string(piece.at, piece.size) ~= string.char(piece.mark):rep(piece.size) then
+		error("a piece of " .. piece.size .. " bytes was written to by another's owner")
+	end
+	c.slab_give(piece.at, piece.size)
+end
+
+local function held()
+	return tonumber(c.slab_held())
+end
+
+describe("slab", function()
+	it("gives pieces that do not touch each other, of any size", function()
+		local pieces = {}
+		for size = 1, 2100 do
+			pieces[size] = take(size, size % 251)
+		end
+		c.slab_check()
+		for _, piece in ipairs(pieces) do
+			give(piece)
+		end
+		c.slab_check()
+	end)
+
+	it("holds what random stories of takes and gives leave", function()
+		local seed = seed_random()
+		local pieces = {}
+		for step = 1, 20000 do
+			if #pieces == 0 or math.random() < (step % 4000 < 2000 and 0.7 or 0.3) then
+				pieces[#pieces + 1] = take(math.random(1, math.random(1, 8) == 1 and 4000 or 600), math.random(0, 255))
+			else
+				local i = math.random(#pieces)
+				give(pieces[i])
+				pieces[i] = pieces[#pieces]
+				pieces[#pieces] = nil
+			end
+			if step % 1000 == 0 then
+				c.slab_check()
+			end
+		end
+		for _, piece in ipairs(pieces) do
+			give(piece)
+		end
+		c.slab_check()
+		assert(held() <= 2 * 1024 * 1024, seed)
+	end)
+
+	it("gives pages back to the system when what lay in them is gone, whatever stays beside them", function()
+		local before = held()
+		local stays, goes = {}, {}
+		for i = 1, 20000 do
+			goes[i] = take(500, 1)
+			if i % 20 == 0 then
+				stays[#stays + 1] = take(40, 2)
+			end
+		end
+		assert(held() >= 20000 * 500)
+		for _, piece in ipairs(goes) do
+			give(piece)
+		end
+		assert(held() <= before + 2 * 1024 * 1024)
+		for _, piece in ipairs(stays) do
+			give(piece)
+		end
+	end)
+end)
