@@ -1,13 +1,7 @@
 #include "json/lex.h"
 
 #include "base/utf8.h"
-
-/* The kind of each open container, one bit a level: 1 is an object. */
-struct nest {
-	uint64_t objects[JSON_DEPTH / 64]; /* each word is zeroed when the first of its levels opens */
-	unsigned depth;
-	bool object; /* the innermost one */
-};
+#include "json/sweep.h"
 
 int lex_fail(struct err *err, size_t offset, const char *expected)
 {
@@ -20,27 +14,23 @@ static const char *fail(struct lex_fault *fault, const char *at, const char *end
 	return NULL;
 }
 
-static bool nest_push(struct nest *nest, bool object)
+/* False when there are too many levels. */
+static inline bool push(struct lex *lex, bool object)
 {
-	if (nest->depth == JSON_DEPTH)
+	if (lex->depth == JSON_DEPTH)
 		return false;
-	uint64_t bit = (uint64_t)1 << (nest->depth & 63);
-	if (bit == 1)
-		nest->objects[nest->depth >> 6] = 0;
-	if (object)
-		nest->objects[nest->depth >> 6] |= bit;
-	else
-		nest->objects[nest->depth >> 6] &= ~bit;
-	nest->depth++;
-	nest->object = object;
+	uint64_t *word = &lex->objects[lex->depth >> 6], bit = (uint64_t)1 << (lex->depth & 63);
+	*word = (bit == 1 ? 0 : *word & ~bit) | (object ? bit : 0);
+	lex->depth++;
+	lex->object = object;
 	return true;
 }
 
-static void nest_pop(struct nest *nest)
+static inline void pop(struct lex *lex)
 {
-	nest->depth--;
-	if (nest->depth)
-		nest->object = nest->objects[(nest->depth - 1) >> 6] >> ((nest->depth - 1) & 63) & 1;
+	lex->depth--;
+	unsigned above = lex->depth - 1; /* of the outermost one it does not matter */
+	lex->object = lex->depth && lex->objects[above >> 6] >> (above & 63) & 1;
 }
 
 static int hex_digit(char c)
@@ -109,10 +99,13 @@ static const char *check_escape(const char *at, const char *end, struct lex_faul
 	}
 }
 
-static const char *check_utf8(const char *at, const char *end, struct lex_fault *fault)
+/* Moves *start to the last sequence that it has read, so that none is read twice. */
+static const char *check_utf8(const char **start, const char *end, struct lex_fault *fault)
 {
+	const char *at = *start;
 	do {
 		size_t sequence = utf8_sequence((const unsigned char *)at, (size_t)(end - at));
+		*start = at;
 		if (!sequence) {
 			fail(fault, at, end, "valid UTF-8");
 			fault->cut = end - at < 4; /* perhaps only cut off */
@@ -121,41 +114,6 @@ static const char *check_utf8(const char *at, const char *end, struct lex_fault 
 		at += sequence;
 	} while (at < end && (unsigned char)*at >= 0x80);
 	return at;
-}
-
-/* The first byte that is not plain ASCII text: a quote, a backslash, a control or a byte above 0x7F. */
-static const char *find_special(const char *at, const char *end)
-{
-	for (; end - at >= 8; at += 8) {
-		uint64_t x = lex_load(at);
-		uint64_t hits = ((x - LEX_EACH(0x20)) | x) & LEX_EACH(0x80);
-		hits |= lex_zeros(x ^ LEX_EACH('"')) | lex_zeros(x ^ LEX_EACH('\\'));
-		if (hits)
-			return at + (__builtin_ctzll(hits) >> 3);
-	}
-	while (at < end && (signed char)*at >= 0x20 && *at != '"' && *at != '\\')
-		at++;
-	return at;
-}
-
-/* `at` is behind the opening quote. */
-static const char *check_string(const char *at, const char *end, struct lex_fault *fault)
-{
-	for (;;) {
-		at = find_special(at, end);
-		if (at == end)
-			return fail(fault, at, end, "the rest of a string");
-		if (*at == '"')
-			return at + 1;
-		if (*at == '\\')
-			at = check_escape(at + 1, end, fault);
-		else if ((unsigned char)*at >= 0x80)
-			at = check_utf8(at, end, fault);
-		else
-			return fail(fault, at, end, "no bare control character in a string");
-		if (!at)
-			return NULL;
-	}
 }
 
 static const char *skip_digits(const char *at, const char *end)
@@ -196,86 +154,194 @@ static const char *check_word(const char *at, const char *end, const char *word,
 	return at;
 }
 
-static const char *check_scalar(const char *at, const char *end, struct lex_fault *fault)
+static bool is_of_number(char c)
 {
-	switch (*at) {
-	case '"':
-		return check_string(at + 1, end, fault);
-	case 't':
-		return check_word(at, end, "true", fault);
-	case 'f':
-		return check_word(at, end, "false", fault);
-	case 'n':
-		return check_word(at, end, "null", fault);
-	default:
-		if (*at != '-' && (*at < '0' || *at > '9'))
-			return fail(fault, at, end, "a value");
-		return check_number(at, end, fault);
-	}
+	return (c >= '0' && c <= '9') || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E';
 }
 
-/* A key and its colon. */
-static const char *check_key(const char *at, const char *end, struct lex_fault *fault)
+void lex_begin(struct lex *lex, bool more)
 {
+	lex->state = LEX_VALUE;
+	lex->at = 0;
+	lex->more = more;
+	lex->depth = 0;
+	lex->object = false;
+}
+
+/* Reading goes on at `at`, in that state. */
+static bool stay(struct lex *lex, enum lex_state state, const char *at)
+{
+	lex->state = state;
+	lex->at = (size_t)(at - lex->start);
+	return false;
+}
+
+static bool stop(struct lex *lex, enum lex_state state, const char *at, const char *expected)
+{
+	fail(&lex->fault, at, lex->end, expected);
+	return stay(lex, state, at);
+}
+
+/* From the first byte on that is no plain text. Returns the place behind the string, or NULL. */
+static const char *read_rest(struct lex *lex, enum lex_state state, const char *at)
+{
+	const char *end = lex->end, *behind = at;
+	struct lex_fault *fault = &lex->fault;
+	while (behind) {
+		at = sweep_special(behind, end);
+		if (at == end)
+			behind = fail(fault, at, end, "the rest of a string");
+		else if (*at == '"')
+			return at + 1;
+		else if (*at == '\\')
+			behind = check_escape(at + 1, end, fault);
+		else if ((unsigned char)*at >= 0x80)
+			behind = check_utf8(&at, end, fault);
+		else
+			behind = fail(fault, at, end, "no bare control character in a string");
+	}
+	stay(lex, state, at);
+	return NULL;
+}
+
+/* Most strings end at the first byte that is no plain text. */
+static inline const char *read_string(struct lex *lex, enum lex_state state, const char *at)
+{
+	at = sweep_special(at, lex->end);
+	return at < lex->end && *at == '"' ? at + 1 : read_rest(lex, state, at);
+}
+
+/* A number is judged once the byte behind it has come; until then its bytes are passed over. */
+static const char *read_number(struct lex *lex, const char *at)
+{
+	while (at < lex->end && is_of_number(*at))
+		at++;
+	if (at < lex->end || !lex->more)
+		return check_number(lex->start + lex->token, lex->end, &lex->fault);
+	stop(lex, LEX_IN_NUMBER, at, "the end of a number");
+	return NULL;
+}
+
+static const char *read_word(struct lex *lex, const char *at)
+{
+	const char *word = *at == 't' ? "true" : *at == 'f' ? "false" : *at == 'n' ? "null" : NULL;
+	const char *behind = word ? check_word(at, lex->end, word, &lex->fault) : NULL;
+	if (!word)
+		stop(lex, LEX_VALUE, at, "a value");
+	else if (!behind)
+		stay(lex, LEX_VALUE, at);
+	return behind;
+}
+
+/* Behind each label stands what may come in that state. */
+bool lex_run(struct lex *lex, const char *start, const char *end)
+{
+	const char *at = start + lex->at;
+	lex->start = start;
+	lex->end = end;
+	switch (lex->state) {
+	case LEX_VALUE:
+		goto value;
+	case LEX_FIRST_ELEMENT:
+		goto first_element;
+	case LEX_FIRST_KEY:
+		goto first_key;
+	case LEX_KEY:
+		goto key;
+	case LEX_IN_KEY:
+		goto in_key;
+	case LEX_COLON:
+		goto colon;
+	case LEX_IN_STRING:
+		goto in_string;
+	case LEX_IN_NUMBER:
+		goto in_number;
+	case LEX_BEHIND:
+		goto behind;
+	}
+first_key:
+	at = lex_space(at, end);
+	if (at == end || (*at != '"' && *at != '}'))
+		return stop(lex, LEX_FIRST_KEY, at, "a key in double quotes or '}'");
+	if (*at == '}')
+		goto closing;
+key:
 	at = lex_space(at, end);
 	if (at == end || *at != '"')
-		return fail(fault, at, end, "a key in double quotes");
-	at = check_string(at + 1, end, fault);
-	if (!at)
-		return NULL;
+		return stop(lex, LEX_KEY, at, "a key in double quotes");
+	lex->token = (size_t)(at++ - start);
+in_key:
+	if (!(at = read_string(lex, LEX_IN_KEY, at)))
+		return false;
+colon:
 	at = lex_space(at, end);
-	return at == end || *at != ':' ? fail(fault, at, end, "':'") : at + 1;
-}
-
-/* `at` is behind an opening bracket. Goes to the first value, or behind the closing bracket of an empty container. */
-static const char *enter(struct nest *nest, const char *at, const char *end, bool *empty, struct lex_fault *fault)
-{
+	if (at == end || *at != ':')
+		return stop(lex, LEX_COLON, at, "':'");
+	at++;
+value:
 	at = lex_space(at, end);
-	*empty = at < end && *at == (nest->object ? '}' : ']');
-	if (*empty) {
-		nest_pop(nest);
-		return at + 1;
+	if (at == end)
+		return stop(lex, LEX_VALUE, at, "a value");
+	if (*at == '{' || *at == '[') {
+		bool object = *at == '{';
+		if (!push(lex, object))
+			return stop(lex, LEX_VALUE, at, "no deeper nesting");
+		at++;
+		if (object)
+			goto first_key;
+		goto first_element;
 	}
-	if (!nest->object)
-		return at;
-	if (at == end || *at != '"')
-		return fail(fault, at, end, "a key in double quotes or '}'");
-	return check_key(at, end, fault);
-}
-
-/* Behind a value inside a container: goes to the next value, or behind the closing bracket with *closed set. */
-static const char *advance(struct nest *nest, const char *at, const char *end, bool *closed, struct lex_fault *fault)
-{
-	at = lex_space(at, end);
-	*closed = at < end && *at == (nest->object ? '}' : ']');
-	if (*closed) {
-		nest_pop(nest);
-		return at + 1;
+	if (*at == '-' || (*at >= '0' && *at <= '9')) {
+		lex->token = (size_t)(at - start);
+		goto in_number;
 	}
-	if (at == end || *at != ',')
-		return fail(fault, at, end, nest->object ? "',' or '}'" : "',' or ']'");
-	return nest->object ? check_key(at + 1, end, fault) : at + 1;
+	if (*at != '"') {
+		if (!(at = read_word(lex, at)))
+			return false;
+		goto behind;
+	}
+	at++;
+in_string:
+	if (!(at = read_string(lex, LEX_IN_STRING, at)))
+		return false;
+behind:
+	if (!lex->depth)
+		goto whole;
+	at = lex_space(at, end);
+	if (at < end && *at == ',') {
+		at++;
+		if (lex->object)
+			goto key;
+		goto value;
+	}
+	if (at == end || *at != (lex->object ? '}' : ']'))
+		return stop(lex, LEX_BEHIND, at, lex->object ? "',' or '}'" : "',' or ']'");
+closing:
+	pop(lex);
+	at++;
+	goto behind;
+first_element:
+	at = lex_space(at, end);
+	if (at == end)
+		return stop(lex, LEX_FIRST_ELEMENT, at, "a value");
+	if (*at == ']')
+		goto closing;
+	goto value;
+in_number:
+	if (!(at = read_number(lex, at)))
+		return false;
+	goto behind;
+whole:
+	lex->at = (size_t)(at - start);
+	return true;
 }
 
 const char *lex_value(const char *at, const char *end, struct lex_fault *fault)
 {
-	struct nest nest;
-	nest.depth = 0;
-	nest.object = false;
-	do {
-		bool whole = true;
-		at = lex_space(at, end);
-		if (at == end)
-			return fail(fault, at, end, "a value");
-		if (*at == '{' || *at == '[') {
-			if (!nest_push(&nest, *at == '{'))
-				return fail(fault, at, end, "no deeper nesting");
-			at = enter(&nest, at + 1, end, &whole, fault);
-		} else {
-			at = check_scalar(at, end, fault);
-		}
-		while (at && whole && nest.depth)
-			at = advance(&nest, at, end, &whole, fault);
-	} while (at && nest.depth);
-	return at;
+	struct lex lex;
+	lex_begin(&lex, false);
+	if (lex_run(&lex, at, end))
+		return at + lex.at;
+	*fault = lex.fault;
+	return NULL;
 }

@@ -1,19 +1,11 @@
 /* lex: the inside of the scanner, for the files of core/json/ alone.
  *
- * lex_value is the one judge of what is JSON. The other functions walk bytes that it has accepted; given others they
- * may answer anything, but never read outside [at, end) and always come to an end. */
+ * lex_run, which lex_value calls, is the one judge of what is JSON. The other functions walk bytes that it has
+ * accepted; given others they may answer anything, but never read outside [at, end) and always come to an end. */
 #ifndef PERILUNE_JSON_LEX_H
 #define PERILUNE_JSON_LEX_H
 
-#include <string.h>
-
 #include "json/scan.h"
-
-#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "eight bytes at a time: the lowest byte is taken for the first"
-#endif
-
-#define LEX_EACH(byte) (0x0101010101010101 * (uint64_t)(byte))
 
 /* Why bytes are no JSON. */
 struct lex_fault {
@@ -21,6 +13,38 @@ struct lex_fault {
 	const char *expected;
 	bool cut; /* the bytes ran out: more of them may make it right */
 };
+
+/* Where reading stands. */
+enum lex_state {
+	LEX_VALUE,         /* before a value */
+	LEX_FIRST_ELEMENT, /* behind an opening bracket */
+	LEX_FIRST_KEY,     /* behind an opening brace */
+	LEX_KEY,           /* before a key that is not the first */
+	LEX_IN_KEY,
+	LEX_COLON,
+	LEX_IN_STRING,
+	LEX_IN_NUMBER,
+	LEX_BEHIND, /* behind a value */
+};
+
+/* The reading of one value whose bytes come bit by bit, none of them read twice. They may lie elsewhere each time, so
+ * that all places are offsets from the value's start. */
+struct lex {
+	enum lex_state state;
+	size_t at;    /* how far it has been read; in the end, the length */
+	size_t token; /* where the key or number starts that was begun last */
+	bool more;    /* a number that touches the end goes on; else it is whole */
+	unsigned depth;
+	bool object;                       /* the innermost open container is one */
+	uint64_t objects[JSON_DEPTH / 64]; /* of each open one, a bit; a word is zeroed when its first level opens */
+	struct lex_fault fault;
+	const char *start, *end; /* while it runs */
+};
+
+void lex_begin(struct lex *lex, bool more);
+/* Reads on in the bytes from the value's start, space before it allowed, which are those of the last time and more.
+ * True when it is whole. Else false with fault, after which only one that is cut can be read on. */
+bool lex_run(struct lex *lex, const char *start, const char *end);
 
 /* Reads one value, space before it allowed; returns the place behind it. NULL with fault when there is none. A number
  * that touches the end is taken as whole. */
@@ -42,33 +66,6 @@ struct json_slice lex_member(struct json_slice object, const char *key, size_t l
 static inline const char *lex_space(const char *at, const char *end)
 {
 	while (at < end && (*at == ' ' || *at == '\n' || *at == '\t' || *at == '\r'))
-		at++;
-	return at;
-}
-
-/* A set high bit for each zero byte; right for the lowest one, perhaps wrong above it. */
-static inline uint64_t lex_zeros(uint64_t x)
-{
-	return (x - LEX_EACH(1)) & ~x & LEX_EACH(0x80);
-}
-
-static inline uint64_t lex_load(const char *at)
-{
-	uint64_t x;
-	memcpy(&x, at, sizeof(x));
-	return x;
-}
-
-/* The first quote or backslash, or end. */
-static inline const char *lex_quote(const char *at, const char *end)
-{
-	for (; end - at >= 8; at += 8) {
-		uint64_t x = lex_load(at);
-		uint64_t hits = lex_zeros(x ^ LEX_EACH('"')) | lex_zeros(x ^ LEX_EACH('\\'));
-		if (hits)
-			return at + (__builtin_ctzll(hits) >> 3);
-	}
-	while (at < end && *at != '"' && *at != '\\')
 		at++;
 	return at;
 }

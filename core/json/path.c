@@ -1,5 +1,7 @@
 #include "json/lex.h"
 
+#include <string.h>
+
 #include "base/alloc.h"
 
 ALLOC_TYPE(path_type, "json_path");

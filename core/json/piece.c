@@ -1,9 +1,11 @@
 #include "json/piece.h"
 
-#include "json/lex.h"
-
 /* What stays allocated between values; a larger one gives its memory back. */
 #define KEPT_CAPACITY ((size_t)64 * 1024)
+
+/* Bytes that are held at once in the search for a value's end: it is as many too many at most, which costs less than
+ * to begin anew more often. */
+#define STEP 2048
 
 void piece_init(struct piece *piece, size_t limit, const char *what)
 {
@@ -49,108 +51,69 @@ int piece_too_large(const struct piece *piece, size_t offset, struct err *err)
 		       piece->held.limit);
 }
 
-/* Inside a string: the place behind its end or behind what there is of it. */
-static const char *cross_string(struct piece_edge *edge, const char *at, const char *end)
+/* Where the held value ends is only known when it was read: of the bytes of this chunk, which begin at `before`, those
+ * behind it go again. A number like 01 ends before what was held as its bytes. */
+static int give_back(struct piece *piece, const char **at, size_t before, struct err *err)
 {
-	if (edge->escaped) {
-		edge->escaped = false;
-		return at + 1;
-	}
-	at = lex_quote(at, end);
-	if (at == end)
-		return at;
-	if (*at == '"')
-		edge->string = false;
-	else
-		edge->escaped = true;
-	return at + 1;
+	struct buf *held = &piece->held;
+	size_t length = piece->lex.at;
+	if (length < before)
+		return lex_fail(err, piece->held_at + length, "the end of a value");
+	*at -= held->length - length;
+	held->length = length;
+	held->data[length] = '\0';
+	return 1;
 }
 
-/* The place behind the value, or NULL when it goes on behind end. Looks at brackets and quotes alone; whether it is
- * JSON is judged when it is whole. */
-static const char *find_edge(struct piece_edge *edge, const char *at, const char *end)
+static size_t choose_step(const struct piece *piece, size_t left)
 {
-	while (at < end) {
-		if (edge->string) {
-			at = cross_string(edge, at, end);
-			if (!edge->string && !edge->depth)
-				return at;
-			continue;
-		}
-		switch (*at) {
-		case '"':
-			edge->string = true;
-			break;
-		case '{':
-		case '[':
-			edge->depth++;
-			break;
-		case '}':
-		case ']':
-			if (!edge->depth)
-				return at;
-			if (!--edge->depth)
-				return at + 1;
-			break;
-		case ',':
-		case ' ':
-		case '\n':
-		case '\t':
-		case '\r':
-			if (!edge->depth)
-				return at;
-			break;
-		}
-		at++;
-	}
-	return NULL;
-}
-
-/* The held value is whole now: judges it. */
-static int judge_held(const struct piece *piece, struct err *err)
-{
-	const char *start = piece->held.data, *end = start + piece->held.length;
-	struct lex_fault fault;
-	const char *behind = lex_value(start, end, &fault);
-	if (!behind)
-		return lex_fail(err, piece->held_at + (size_t)(fault.at - start), fault.expected);
-	if (behind < end)
-		return lex_fail(err, piece->held_at + (size_t)(behind - start), "the end of a value");
-	return 0;
+	const struct buf *held = &piece->held;
+	size_t step = left < STEP ? left : STEP;
+	return held->limit && step > held->limit - held->length ? held->limit - held->length : step;
 }
 
 /* Reads on in a value that its chunk did not hold as a whole. */
 static int read_on(struct piece *piece, const char **at, const char *end, struct json_slice *value, struct err *err)
 {
-	const char *behind = find_edge(&piece->edge, *at, end);
-	size_t length = (size_t)((behind ? behind : end) - *at);
-	if (buf_append(&piece->held, *at, length))
+	struct buf *held = &piece->held;
+	while (*at < end) {
+		size_t before = held->length, step = choose_step(piece, (size_t)(end - *at));
+		if (!step || buf_append(held, *at, step))
+			return piece_too_large(piece, piece->held_at, err);
+		*at += step;
+		if (lex_run(&piece->lex, held->data, held->data + held->length)) {
+			*value = (struct json_slice){held->data, piece->lex.at};
+			return give_back(piece, at, before, err);
+		}
+		const struct lex_fault *fault = &piece->lex.fault;
+		if (!fault->cut)
+			return lex_fail(err, piece->held_at + (size_t)(fault->at - held->data), fault->expected);
+	}
+	return 0;
+}
+
+/* What there is of a value that goes on in the next chunk. */
+static int hold(struct piece *piece, const char **at, const char *end, struct err *err)
+{
+	piece->held_at = piece_offset(piece, *at);
+	if (buf_append(&piece->held, *at, (size_t)(end - *at)))
 		return piece_too_large(piece, piece->held_at, err);
-	*at += length;
-	if (!behind)
-		return 0;
-	if (judge_held(piece, err))
-		return -1;
-	*value = (struct json_slice){piece->held.data, piece->held.length};
-	return 1;
+	*at = end;
+	return 0;
 }
 
 int piece_read(struct piece *piece, const char **at, const char *end, struct json_slice *value, struct err *err)
 {
 	if (piece_is_open(piece))
 		return read_on(piece, at, end, value, err);
-	struct lex_fault fault;
-	const char *start = *at, *behind = lex_value(start, end, &fault);
-	if (!behind && !fault.cut)
-		return lex_fail(err, piece_offset(piece, fault.at), fault.expected);
-	bool closed = *start == '"' || *start == '{' || *start == '[';
-	if (!behind || (behind == end && !closed)) {
-		piece->held_at = piece_offset(piece, start);
-		piece->edge = (struct piece_edge){0};
-		return read_on(piece, at, end, value, err);
-	}
-	*value = (struct json_slice){start, (size_t)(behind - start)};
-	*at = behind;
+	const char *start = *at;
+	struct lex *lex = &piece->lex;
+	lex_begin(lex, true);
+	if (!lex_run(lex, start, end))
+		return lex->fault.cut ? hold(piece, at, end, err)
+				      : lex_fail(err, piece_offset(piece, lex->fault.at), lex->fault.expected);
+	*value = (struct json_slice){start, lex->at};
+	*at = start + lex->at;
 	size_t limit = piece->held.limit;
 	return limit && value->length > limit ? piece_too_large(piece, piece_offset(piece, start), err) : 1;
 }

@@ -1,19 +1,12 @@
 /* piece: one JSON value after another out of bytes that come in chunks of any size; for the splitter and the watch's
  * frames.
  *
- * A value that lies whole in its chunk is sliced there. Of one that does not, the bytes are held until it is whole,
- * with how far it has been read, so that no byte is read again for each chunk. */
+ * A value that lies whole in its chunk is sliced there. Of one that does not, the bytes are held until it is whole;
+ * reading goes on where it stood, so that none of them is read twice. */
 #ifndef PERILUNE_JSON_PIECE_H
 #define PERILUNE_JSON_PIECE_H
 
-#include "json/scan.h"
-
-/* How far a held value has been read. */
-struct piece_edge {
-	size_t depth;
-	bool string;  /* inside one */
-	bool escaped; /* behind a backslash */
-};
+#include "json/lex.h"
 
 struct piece {
 	const char *what;  /* "a part of the list": for messages */
@@ -21,7 +14,7 @@ struct piece {
 	size_t fed;        /* bytes before it */
 	struct buf held;   /* the value that is incomplete; empty when none is. Its limit is a whole value's too. */
 	size_t held_at;    /* its offset in the stream */
-	struct piece_edge edge;
+	struct lex lex;
 };
 
 void piece_init(struct piece *piece, size_t limit, const char *what); /* limit: most bytes of one value; 0 is none */
@@ -40,7 +33,7 @@ bool piece_is_open(const struct piece *piece);                  /* inside a valu
 
 /* Reads the value at *at (which is no space, and before end), or the rest of the one that is held; moves *at behind
  * what was read. 1 with value, validated and borrowed until piece_drop; 0 when it goes on in the next chunk; -1 with
- * err. A number or word that touches the end goes on. */
+ * err. A number that touches the end goes on. */
 int piece_read(struct piece *piece, const char **at, const char *end, struct json_slice *value, struct err *err);
 void piece_drop(struct piece *piece);
 

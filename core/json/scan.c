@@ -1,8 +1,11 @@
 #include "json/scan.h"
 
+#include <string.h>
+
 #include "base/alloc.h"
 #include "base/utf8.h"
 #include "json/lex.h"
+#include "json/sweep.h"
 
 int json_validate(const char *bytes, size_t length, struct err *err)
 {
@@ -48,7 +51,7 @@ enum json_type json_type(struct json_slice value)
 /* Behind the string whose opening quote is at `at`. */
 static const char *skip_string(const char *at, const char *end)
 {
-	for (at++; (at = lex_quote(at, end)) < end; at += 2) {
+	for (at++; (at = sweep_quote(at, end)) < end; at += 2) {
 		if (*at == '"')
 			return at + 1;
 		if (end - at < 2)
@@ -211,7 +214,7 @@ int json_string_append(struct json_slice string, struct buf *out)
 		return -1;
 	const char *at = string.data + 1, *end = string.data + string.length - 1;
 	while (at < end) {
-		const char *stop = lex_quote(at, end);
+		const char *stop = sweep_quote(at, end);
 		memcpy(room, at, (size_t)(stop - at));
 		room += stop - at;
 		at = stop;

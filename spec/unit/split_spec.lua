@@ -117,11 +117,16 @@ describe("split", function()
     assert.equal(1, #split('{"items":["' .. long .. '"]}', { 3 }, { limit = 202 }))
   end)
 
-  it("reads a large item once, however small the chunks are", function()
-    -- Read from its start again at each chunk, this item would be 90 thousand million bytes.
-    local item = '{"a":"' .. ("\\n{[é"):rep(60000) .. '"}'
-    local got = split('{"items":[' .. item .. "]}", { 1 })
-    assert.equal(item, got[1])
+  it("reads a large item once, however small the chunks are and wherever they end", function()
+    -- Read from its start again at each chunk, such an item would be some ten thousand million bytes.
+    local large = {
+      '{"a":"' .. ("\\n{[é"):rep(60000) .. '"}', '{"a":"' .. ("é"):rep(150000) .. '"}', '{"' .. ("a"):rep(300000) .. '":{}}',
+      '{"a":' .. ("1"):rep(300000) .. "}", "[" .. (" "):rep(300000) .. "1" .. (" "):rep(300000) .. "]",
+    }
+    for _, item in ipairs(large) do
+      local got, _, message = split('{"items":[' .. item .. "]}", { 1, 2 })
+      assert.equal(item, got[1], message)
+    end
   end)
 
   it("cuts random lists #slow", function()
