@@ -165,6 +165,14 @@ bool json_path_is_keys(const struct json_path *path)
 	return true;
 }
 
+const char *json_path_key(const struct json_path *path, size_t place, size_t *length)
+{
+	if (place >= path->count)
+		return NULL;
+	*length = path->steps[place].length;
+	return path->steps[place].key;
+}
+
 static struct json_slice element(struct json_slice array, size_t index)
 {
 	if (json_type(array) == JSON_ARRAY)

@@ -61,6 +61,8 @@ struct json_path *json_path_new(const char *text, struct err *err); /* NULL with
 void json_path_free(struct json_path *path);
 const char *json_path_text(const struct json_path *path); /* borrowed */
 bool json_path_is_keys(const struct json_path *path);     /* no [n] or [*] in it */
+/* The key at that place of such a path; NULL behind the last. Borrowed, and no NUL behind it. */
+const char *json_path_key(const struct json_path *path, size_t place, size_t *length);
 
 /* The first value at path (.data NULL when there is none). */
 struct json_slice json_find(struct json_slice object, const struct json_path *path);

@@ -6,6 +6,7 @@
 #include "cache/listener.h"
 #include "script/bind.h"
 #include "script/value.h"
+#include "json/shape.h"
 
 #define EVENT_TYPE "perilune.event"
 
@@ -19,37 +20,43 @@ ALLOC_TYPE(fields_type, "fields");
 
 struct fields {
 	unsigned references;
-	struct json_path **paths;
-	size_t count;
+	struct json_shape *shape;
 };
 
 const char *const bind_event_names[] = {"add", "update", "delete"};
 
-/* Decoding may use the state's scratch for strings, so bytes that are opened there go into memory that Lua owns. */
-static void push_slice(lua_State *L, struct json_slice json, const struct buf *scratch)
+/* What every object has beside the fields that are asked for. */
+static const char *const always[] = {"apiVersion",         "kind",         "metadata.name",
+				     "metadata.namespace", "metadata.uid", "metadata.resourceVersion"};
+
+static int add_path(struct fields *fields, const char *text, struct err *err)
 {
-	if (json.data != scratch->data) {
-		value_push(L, json);
-		return;
-	}
-	lua_pushlstring(L, json.data, json.length);
-	value_push(L, (struct json_slice){lua_tostring(L, -1), json.length});
-	lua_remove(L, -2);
+	struct json_path *path = json_path_new(text, err);
+	if (!path)
+		return -1;
+	json_shape_add(fields->shape, path);
+	json_path_free(path);
+	return 0;
+}
+
+static int add_paths(struct fields *fields, const char *const *paths, size_t count, struct err *err)
+{
+	for (size_t i = 0; i < count; i++)
+		if (add_path(fields, paths[i], err) < 0)
+			return -1;
+	return 0;
 }
 
 struct fields *fields_new(const char *const *paths, size_t count, struct err *err)
 {
 	struct fields *fields = alloc_object(&fields_type, sizeof(*fields));
 	fields->references = 1;
-	fields->paths = alloc_zero((count + 1) * sizeof(*fields->paths));
-	for (; fields->count < count; fields->count++) {
-		fields->paths[fields->count] = json_path_new(paths[fields->count], err);
-		if (fields->paths[fields->count])
-			continue;
-		fields_unref(fields);
-		return NULL;
-	}
-	return fields;
+	fields->shape = json_shape_new();
+	add_paths(fields, always, sizeof(always) / sizeof(*always), err);
+	if (!add_paths(fields, paths, count, err))
+		return fields;
+	fields_unref(fields);
+	return NULL;
 }
 
 struct fields *fields_ref(struct fields *fields)
@@ -63,9 +70,7 @@ void fields_unref(struct fields *fields)
 {
 	if (!fields || --fields->references)
 		return;
-	for (size_t i = 0; i < fields->count; i++)
-		json_path_free(fields->paths[i]);
-	alloc_free(fields->paths);
+	json_shape_free(fields->shape);
 	alloc_object_free(&fields_type, fields);
 }
 
@@ -73,18 +78,7 @@ void bind_object_push(lua_State *L, const struct object *object, const struct fi
 {
 	struct buf *scratch = &state_of(L)->scratch;
 	buf_reset(scratch);
-	struct json_slice json = object_open(object, scratch);
-	if (!fields) {
-		push_slice(L, json, scratch);
-		return;
-	}
-	struct buf kept;
-	buf_init(&kept, 0);
-	json_keep(json, fields->paths, fields->count, &kept);
-	buf_reset(scratch);
-	buf_append(scratch, kept.data, kept.length);
-	buf_fini(&kept);
-	push_slice(L, (struct json_slice){scratch->data, scratch->length}, scratch);
+	value_push_part(L, object_open(object, scratch), fields ? fields->shape : NULL);
 }
 
 void bind_event_push(lua_State *L, const struct notification *notification, struct fields *fields)

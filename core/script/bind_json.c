@@ -91,11 +91,7 @@ static int decode_yaml(lua_State *L, bool all)
 	struct err err;
 	if (yaml_documents(text, length, out, &err) < 0)
 		return fail(L, err.message);
-	/* value_push uses scratch for escaped strings: decode from a copy that Lua owns. */
-	lua_pushlstring(L, out->data, out->length);
-	size_t json_length;
-	const char *json = lua_tolstring(L, -1, &json_length);
-	int count = push_decoded(L, (struct json_slice){json, json_length});
+	int count = push_decoded(L, (struct json_slice){out->data, out->length});
 	if (all || count > 1)
 		return count;
 	if (lua_objlen(L, -1) > 1)

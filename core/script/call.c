@@ -112,6 +112,8 @@ int call_plain(struct state *state, call_fn fn, void *data, struct err *err)
 	settle_memory(state, refused);
 	if (state->scratch.capacity > KEPT_SCRATCH)
 		buf_fini(&state->scratch);
+	if (state->decoding.capacity > KEPT_SCRATCH)
+		buf_fini(&state->decoding);
 	return result;
 }
 

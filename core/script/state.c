@@ -55,6 +55,7 @@ struct state *state_new(const struct state_options *options, struct err *err)
 	state->silent = options->silent;
 	list_init(&state->tasks);
 	buf_init(&state->scratch, 0);
+	buf_init(&state->decoding, 0);
 	if (!wrap_allocator(state)) {
 		err_set(err, "", "%s: no memory for a Lua state", options->name);
 		state_free(state);
@@ -81,6 +82,7 @@ void state_free(struct state *state)
 		lua_close(state->L);
 	}
 	buf_fini(&state->scratch);
+	buf_fini(&state->decoding);
 	alloc_free(state->parked);
 	alloc_free(state->name);
 	alloc_object_free(&state_type, state);

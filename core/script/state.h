@@ -50,6 +50,7 @@ struct state {
 	lua_State *spare;    /* a coroutine that has returned, for the next task; or NULL */
 	int spare_reference; /* its place in the registry */
 	struct buf scratch;  /* for whoever needs bytes within one call; may hold anything after it */
+	struct buf decoding; /* value.c's own, which may decode from scratch */
 
 	size_t memory, memory_limit;
 	lua_Alloc allocate; /* LuaJIT's own */

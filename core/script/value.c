@@ -8,7 +8,9 @@
 #include "base/utf8.h"
 #include "script/limit.h"
 #include "script/state.h"
+#include "json/cursor.h"
 #include "json/number.h"
+#include "json/shape.h"
 
 #define TYPE_CDATA 10 /* LuaJIT's LUA_TCDATA, which its headers leave out */
 #define SHOWN_DIGITS 40
@@ -118,81 +120,209 @@ static void push_number(lua_State *L, struct json_slice json)
 			push_int64(L, integer);
 		return;
 	}
-	struct buf *scratch = &state_of(L)->scratch; /* strtod wants a NUL */
-	buf_reset(scratch);
-	buf_append(scratch, json.data, json.length);
-	double number = strtod(scratch->data, NULL);
+	struct buf *text = &state_of(L)->decoding; /* strtod wants a NUL */
+	buf_reset(text);
+	buf_append(text, json.data, json.length);
+	double number = strtod(text->data, NULL);
 	if (isinf(number))
 		refuse_number(L, json);
 	lua_pushnumber(L, number);
 }
 
-static void push_string(lua_State *L, struct json_slice json)
+static void push_string(lua_State *L, struct json_slice string, bool escaped)
 {
-	if (!memchr(json.data, '\\', json.length)) {
-		lua_pushlstring(L, json.data + 1, json.length - 2);
+	if (!escaped) {
+		lua_pushlstring(L, string.data + 1, string.length - 2);
 		return;
 	}
-	struct buf *scratch = &state_of(L)->scratch;
-	buf_reset(scratch);
-	json_string_append(json, scratch);
-	lua_pushlstring(L, buf_text(scratch), scratch->length);
+	struct buf *text = &state_of(L)->decoding;
+	buf_reset(text);
+	json_string_append(string, text);
+	lua_pushlstring(L, buf_text(text), text->length);
 }
 
-static void push(lua_State *L, struct json_slice json, unsigned depth);
+/* One decode: a single way forward through the bytes. */
+struct reader {
+	lua_State *L;
+	struct cursor cursor;
+	int array; /* where the stack has the metatable of arrays */
+};
 
-static void push_container(lua_State *L, struct json_slice json, bool array, unsigned depth)
+/* A container that is being read, on the stack: its table, or nil before it is made; above that, what is to go into it.
+ * So most tables are made when all is known that they will hold, and never grow. */
+struct container {
+	int table;
+	int most;     /* values above it */
+	int elements; /* in the table, of an array */
+};
+
+#define MOST_WAITING 128
+#define MUCH_STACK 2000 /* LuaJIT gives a C function 8000: from here on each value goes into its table at once */
+
+static struct container begin(struct reader *reader, unsigned depth)
 {
+	lua_State *L = reader->L;
 	if (depth == VALUE_DEPTH)
 		luaL_error(L, "JSON: nested deeper than %d", VALUE_DEPTH);
-	luaL_checkstack(L, 8, "JSON nests too deep");
-	lua_newtable(L);
-	struct json_iter iter = json_iterate(json);
-	for (int i = 1; json_next(&iter); i++) {
-		limit_check(L);
-		if (array) {
-			push(L, iter.value, depth + 1);
-			lua_rawseti(L, -2, i);
-		} else {
-			push_string(L, iter.key);
-			push(L, iter.value, depth + 1);
-			lua_rawset(L, -3);
-		}
-	}
-	if (array)
-		value_mark_array(L, -1);
+	limit_check(L);
+	luaL_checkstack(L, MOST_WAITING + 8, "JSON nests too deep");
+	lua_pushnil(L);
+	reader->cursor.at++;
+	int table = lua_gettop(L);
+	return (struct container){table, table < MUCH_STACK ? MOST_WAITING : 2, 0};
 }
 
-static void push(lua_State *L, struct json_slice json, unsigned depth)
+static void make_table(lua_State *L, const struct container *container, int elements, int members)
 {
-	switch (json_type(json)) {
-	case JSON_NONE:
+	if (!lua_isnil(L, container->table))
+		return;
+	lua_createtable(L, elements, members);
+	lua_replace(L, container->table);
+}
+
+/* In the order of the text: of equal keys the last one counts. */
+static void file_members(lua_State *L, const struct container *container)
+{
+	int top = lua_gettop(L);
+	make_table(L, container, 0, (top - container->table) / 2);
+	for (int at = container->table + 1; at < top; at += 2) {
+		lua_pushvalue(L, at);
+		lua_pushvalue(L, at + 1);
+		lua_rawset(L, container->table);
+	}
+	lua_settop(L, container->table);
+	limit_check(L);
+}
+
+static void file_elements(lua_State *L, struct container *container)
+{
+	int top = lua_gettop(L);
+	make_table(L, container, top - container->table, 0);
+	for (int at = container->table + 1; at <= top; at++) {
+		lua_pushvalue(L, at);
+		lua_rawseti(L, container->table, ++container->elements);
+	}
+	lua_settop(L, container->table);
+	limit_check(L);
+}
+
+/* shape: what is wanted of the value; NULL: all of it. */
+static void read_value(struct reader *reader, const struct json_shape *shape, unsigned depth);
+
+/* Of what is no object nothing can be wanted in part. Moves on to the value. */
+static bool is_wanted(struct reader *reader, const struct json_shape *shape)
+{
+	bool object = cursor_peek(&reader->cursor) == '{';
+	return shape && (object || json_shape_is_whole(shape));
+}
+
+static bool read_member(struct reader *reader, const struct json_shape *shape, unsigned depth)
+{
+	bool escaped;
+	struct json_slice key = cursor_string(&reader->cursor, &escaped);
+	const struct json_shape *inner = shape ? json_shape_member(shape, key) : NULL;
+	cursor_take(&reader->cursor, ':');
+	bool wanted = !shape || is_wanted(reader, inner);
+	if (wanted) {
+		push_string(reader->L, key, escaped);
+		read_value(reader, inner, depth + 1);
+	} else {
+		cursor_value(&reader->cursor);
+	}
+	cursor_take(&reader->cursor, ',');
+	return wanted;
+}
+
+static void read_object(struct reader *reader, const struct json_shape *shape, unsigned depth)
+{
+	struct container container = begin(reader, depth);
+	if (shape && json_shape_is_whole(shape))
+		shape = NULL;
+	for (int waiting = 0; cursor_peek(&reader->cursor) == '"';) {
+		waiting += read_member(reader, shape, depth) ? 2 : 0;
+		if (waiting < container.most)
+			continue;
+		file_members(reader->L, &container);
+		waiting = 0;
+	}
+	cursor_take(&reader->cursor, '}');
+	file_members(reader->L, &container);
+}
+
+static void read_array(struct reader *reader, unsigned depth)
+{
+	struct container container = begin(reader, depth);
+	for (int waiting = 0; cursor_peek(&reader->cursor) && !cursor_take(&reader->cursor, ']');) {
+		read_value(reader, NULL, depth + 1);
+		cursor_take(&reader->cursor, ',');
+		if (++waiting < container.most)
+			continue;
+		file_elements(reader->L, &container);
+		waiting = 0;
+	}
+	file_elements(reader->L, &container);
+	lua_pushvalue(reader->L, reader->array);
+	lua_setmetatable(reader->L, container.table);
+}
+
+static void read_number(struct reader *reader)
+{
+	double number;
+	if (cursor_digits(&reader->cursor, &number))
+		lua_pushnumber(reader->L, number);
+	else
+		push_number(reader->L, cursor_value(&reader->cursor));
+}
+
+static void read_string(struct reader *reader)
+{
+	bool escaped;
+	struct json_slice string = cursor_string(&reader->cursor, &escaped);
+	push_string(reader->L, string, escaped);
+}
+
+static void read_value(struct reader *reader, const struct json_shape *shape, unsigned depth)
+{
+	lua_State *L = reader->L;
+	switch (cursor_peek(&reader->cursor)) {
+	case '\0':
 		lua_pushnil(L);
 		break;
-	case JSON_NULL:
+	case 'n':
+		cursor_value(&reader->cursor);
 		lua_pushlightuserdata(L, NULL);
 		break;
-	case JSON_BOOL:
-		lua_pushboolean(L, json_bool(json, false));
+	case 't':
+	case 'f':
+		lua_pushboolean(L, json_bool(cursor_value(&reader->cursor), false));
 		break;
-	case JSON_NUMBER:
-		push_number(L, json);
+	case '"':
+		read_string(reader);
 		break;
-	case JSON_STRING:
-		push_string(L, json);
+	case '[':
+		read_array(reader, depth);
 		break;
-	case JSON_ARRAY:
-		push_container(L, json, true, depth);
+	case '{':
+		read_object(reader, shape, depth);
 		break;
-	case JSON_OBJECT:
-		push_container(L, json, false, depth);
+	default:
+		read_number(reader);
 		break;
 	}
+}
+
+void value_push_part(lua_State *L, struct json_slice json, const struct json_shape *shape)
+{
+	luaL_checkstack(L, LUA_MINSTACK, NULL);
+	push_registry(L, &array_key);
+	struct reader reader = {L, {json.data, json.data + json.length}, lua_gettop(L)};
+	read_value(&reader, shape, 0);
+	lua_remove(L, reader.array);
 }
 
 void value_push(lua_State *L, struct json_slice json)
 {
-	push(L, json, 0);
+	value_push_part(L, json, NULL);
 }
 
 /* --- Lua to JSON --- */

@@ -14,12 +14,16 @@
  * be cached, and read in part, but not be one Lua value. */
 #define VALUE_DEPTH 512
 
+struct json_shape;
+
 /* Once a state, while ffi can still be required. Inside call_plain. */
 void value_open(lua_State *L);
 
 /* Pushes one value of validated JSON. Raises for a number that neither int64 nor a double holds, for nesting beyond
  * VALUE_DEPTH, and when memory is out. */
 void value_push(lua_State *L, struct json_slice json);
+/* The same of those members of an object that shape wants; of what is no object all. NULL: value_push. */
+void value_push_part(lua_State *L, struct json_slice json, const struct json_shape *shape);
 
 /* Appends the value at index as JSON to out. 0, or -1 with err naming the place ("spec.args[2]: a function can't be
  * JSON"): a function, thread or other userdata, NaN or infinity, a string that is no UTF-8, mixed or sparse keys,

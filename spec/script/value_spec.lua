@@ -11,6 +11,21 @@ local function comes_back(text)
 	assert(not difference, difference and difference .. " in " .. text)
 end
 
+-- Objects in each other, each with so many members before the next one, and as many elements in an array.
+local function thicket(levels, width)
+	local text = "1"
+	for level = 1, levels do
+		local members, elements = {}, {}
+		for i = 1, width do
+			members[i], elements[i] = ('"m%d":%d'):format(i, level), tostring(i)
+		end
+		members[width + 1] = ('"list":[%s]'):format(table.concat(elements, ","))
+		members[width + 2] = '"next":' .. text
+		text = "{" .. table.concat(members, ",") .. "}"
+	end
+	return text
+end
+
 describe("JSON comes back equal in meaning", function()
 	local texts = {
 		"{}", "[]", '{"a":[]}', '{"a":{}}', "[[],{}]", "null", '{"a":null,"b":[null]}', "true", '""',
@@ -18,6 +33,7 @@ describe("JSON comes back equal in meaning", function()
 		"0.1", "1e21", "1.7976931348623157e308", "5e-324", "123456789.123456789",
 		' \n{"a" : [ 1 , 2 ] }\r\n\t', '"\\u0000\\u001f\\ud83d\\ude00é😀\\"\\\\\\/"', '{"":1,"a.b/c":2,"1":3,"\\u00e9":4}',
 		('["a"' .. (',"a"'):rep(3000) .. "]"), ("["):rep(500) .. ("]"):rep(500),
+		thicket(1, 1000), thicket(500, 70), thicket(3, 64), thicket(3, 63), thicket(3, 128), thicket(3, 129),
 	}
 	for _, text in ipairs(texts) do
 		it("such as " .. text:sub(1, 60), function()
@@ -32,6 +48,17 @@ describe("JSON comes back equal in meaning", function()
 			local text = json_text.value()
 			local ok, err = pcall(comes_back, text)
 			assert(ok, ("seed %d, text %d: %s"):format(seed, i, tostring(err)))
+		end
+	end)
+
+	it("with the last of equal keys, however far they are from each other", function()
+		for _, between in ipairs { 0, 1, 61, 62, 63, 64, 500 } do
+			local members = { '"twice":1' }
+			for i = 1, between do
+				members[#members + 1] = ('"m%d":0'):format(i)
+			end
+			members[#members + 1] = '"twice":2'
+			assert.equal(2, json.decode("{" .. table.concat(members, ",") .. "}").twice)
 		end
 	end)
 
