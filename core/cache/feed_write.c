@@ -31,11 +31,12 @@ static bool has_told(const struct scope *scope, const struct object *object)
 static struct object *make_object(const struct feed *feed, const struct write *write, const struct write_result *result)
 {
 	const struct resource *resource = feed->resource;
+	struct outline answer = outline_of(write->answer);
 	struct object *object = NULL;
 	struct buf bytes;
 	struct err err;
 	buf_init(&bytes, 0);
-	if (!projection_apply(&feed->projection, resource->api_version, resource->kind, write->answer, &bytes, &err))
+	if (!projection_apply(&feed->projection, resource->api_version, resource->kind, &answer, &bytes, &err))
 		object = object_new_of((struct json_slice){bytes.data, bytes.length}, &result->meta, &err);
 	buf_fini(&bytes);
 	return object;

@@ -205,7 +205,8 @@ static bool keeps_finalizers(const struct projection *projection, struct buf *sc
 	static const char text[] =
 	    "{\"metadata\":{\"resourceVersion\":\"1\",\"deletionTimestamp\":\"-\",\"finalizers\":[\"-\"]}}";
 	struct err err;
-	if (projection_apply(projection, "v1", "Probe", (struct json_slice){text, sizeof(text) - 1}, scratch, &err))
+	struct outline probe = outline_of((struct json_slice){text, sizeof(text) - 1});
+	if (projection_apply(projection, "v1", "Probe", &probe, scratch, &err))
 		return false;
 	struct json_slice metadata = json_get((struct json_slice){scratch->data, scratch->length}, "metadata");
 	struct json_iter finalizers = json_iterate(json_get(metadata, "finalizers"));

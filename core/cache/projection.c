@@ -89,9 +89,9 @@ void projection_fini(struct projection *projection)
 }
 
 /* A server that can't make partial objects sends whole ones. */
-static bool is_whole(const struct projection *projection, struct json_slice item)
+static bool is_whole(const struct projection *projection, const struct outline *item)
 {
-	return projection->metadata_only && !json_string_equals(json_get(item, "kind"), "PartialObjectMetadata");
+	return projection->metadata_only && !json_string_equals(outline_get(item, "kind"), "PartialObjectMetadata");
 }
 
 static int append_head(const char *api_version, const char *kind, struct buf *out)
@@ -104,12 +104,12 @@ static int append_head(const char *api_version, const char *kind, struct buf *ou
 
 /* The head, then the item's members without those that are dropped: its opening brace becomes the comma between. */
 static int append_members(const struct projection *projection, const char *api_version, const char *kind,
-			  struct json_slice item, struct buf *out)
+			  const struct outline *item, struct buf *out)
 {
 	if (append_head(api_version, kind, out))
 		return -1;
 	size_t brace = out->length;
-	if (json_drop(item, projection->drop, projection->drop_count + REPLACED, out))
+	if (outline_drop(item, projection->drop, projection->drop_count + REPLACED, out))
 		return -1;
 	size_t first = brace + 1 + strspn(out->data + brace + 1, " \t\r\n");
 	if (out->data[first] != '}') {
@@ -120,28 +120,29 @@ static int append_members(const struct projection *projection, const char *api_v
 	return buf_append_char(out, '}');
 }
 
-static int apply(const struct projection *projection, const char *api_version, const char *kind, struct json_slice item,
-		 struct buf *out)
+static int apply(const struct projection *projection, const char *api_version, const char *kind,
+		 const struct outline *item, struct buf *out)
 {
 	buf_reset(out);
 	bool whole = is_whole(projection, item);
 	if (!projection->keep && !whole)
 		return append_members(projection, api_version, kind, item, out);
 	struct json_path *const *keep = projection->keep ? projection->keep : &projection->metadata;
-	if (json_keep(item, keep, projection->keep ? projection->keep_count : 1, out))
+	if (outline_keep(item, keep, projection->keep ? projection->keep_count : 1, out))
 		return -1;
 	/* What is kept lies in front of what is made of it, until the end: no other buffer is needed. The room is made
 	 * first, since the slice must not move. */
 	size_t kept = out->length;
 	if (!buf_reserve(out, kept + 6 * (strlen(api_version) + strlen(kind)) + 64))
 		return -1;
-	int failed = append_members(projection, api_version, kind, (struct json_slice){out->data, kept}, out);
+	struct outline left = outline_of((struct json_slice){out->data, kept});
+	int failed = append_members(projection, api_version, kind, &left, out);
 	buf_consume(out, kept);
 	return failed;
 }
 
 int projection_apply(const struct projection *projection, const char *api_version, const char *kind,
-		     struct json_slice item, struct buf *out, struct err *err)
+		     const struct outline *item, struct buf *out, struct err *err)
 {
 	if (apply(projection, api_version, kind, item, out))
 		return err_set(err, "TooLarge", "an object is too large");

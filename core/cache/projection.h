@@ -4,7 +4,7 @@
 #define PERILUNE_CACHE_PROJECTION_H
 
 #include "cache/transform.h"
-#include "json/scan.h"
+#include "json/outline.h"
 
 struct projection {
 	struct json_path **drop; /* metadata.managedFields unless told otherwise */
@@ -25,6 +25,6 @@ void projection_fini(struct projection *projection);
 /* Replaces out's content. Items of a LIST carry no apiVersion and kind, and metadata-only answers say
  * PartialObjectMetadata: both are set from the arguments, first. 0, or -1 with err. */
 int projection_apply(const struct projection *projection, const char *api_version, const char *kind,
-		     struct json_slice item, struct buf *out, struct err *err);
+		     const struct outline *item, struct buf *out, struct err *err);
 
 #endif

@@ -343,7 +343,7 @@ void reflector_skip(struct reflector *reflector, const struct json_meta *meta)
 	alloc_free(namespace);
 }
 
-struct object *reflector_object(struct reflector *reflector, struct json_slice item, const struct json_meta *meta,
+struct object *reflector_object(struct reflector *reflector, const struct outline *item, const struct json_meta *meta,
 				struct err *err)
 {
 	const struct reflector_options *options = &reflector->options;

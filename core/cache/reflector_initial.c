@@ -96,7 +96,7 @@ static int take_object(struct reflector *reflector, const struct frame_event *ev
 	struct listing *list = &reflector->list;
 	if (event->type != FRAME_ADDED)
 		begin_places(list);
-	if (reflector_take_item(reflector, event->object, meta, err))
+	if (reflector_take_item(reflector, &event->object, meta, err))
 		return -1;
 	if (list->untidy)
 		settle_last(list, event->type == FRAME_DELETED);
@@ -104,7 +104,7 @@ static int take_object(struct reflector *reflector, const struct frame_event *ev
 		reflector->watch.initial_at = clock_now();
 	reflector->watch.events++;
 	list->counted = list->count;
-	list->counted_bytes += event->object.length;
+	list->counted_bytes += event->object.bytes.length;
 	return 0;
 }
 

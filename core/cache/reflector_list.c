@@ -76,7 +76,7 @@ static struct object *find_known(struct reflector *reflector, const struct json_
 	return known ? object_ref(known) : NULL;
 }
 
-int reflector_take_item(struct reflector *reflector, struct json_slice item, const struct json_meta *meta,
+int reflector_take_item(struct reflector *reflector, const struct outline *item, const struct json_meta *meta,
 			struct err *err)
 {
 	struct object *object = find_known(reflector, meta);
@@ -88,11 +88,11 @@ int reflector_take_item(struct reflector *reflector, struct json_slice item, con
 	return 0;
 }
 
-static int on_item(void *data, struct json_slice item, struct err *err)
+static int on_item(void *data, const struct outline *item, struct err *err)
 {
 	struct reflector *reflector = data;
 	struct json_meta meta;
-	if (json_meta(item, &meta))
+	if (outline_meta(item, &meta))
 		return err_set(err, "", "an item of the list has no metadata");
 	if (!reflector_is_in_scope(reflector, &meta)) {
 		reflector_skip(reflector, &meta);

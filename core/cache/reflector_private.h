@@ -108,7 +108,7 @@ void reflector_recovered(struct reflector *reflector);
 bool reflector_is_in_scope(const struct reflector *reflector, const struct json_meta *meta);
 void reflector_skip(struct reflector *reflector, const struct json_meta *meta);
 /* An item of a list or an event to the object that the cache keeps. NULL with err. */
-struct object *reflector_object(struct reflector *reflector, struct json_slice item, const struct json_meta *meta,
+struct object *reflector_object(struct reflector *reflector, const struct outline *item, const struct json_meta *meta,
 				struct err *err);
 void reflector_request(struct reflector *reflector, const struct buf *query, bool list,
 		       const struct request_events *events, double timeout);
@@ -118,7 +118,7 @@ void reflector_add_selectors(const struct reflector *reflector, struct buf *quer
 void reflector_list(struct reflector *reflector, const char *asked, bool whole); /* begins a list */
 void reflector_end_list(struct reflector *reflector); /* drops what came of it; harmless when there is none */
 /* Adds to the list what the store has already, or else a new object. -1 with err. */
-int reflector_take_item(struct reflector *reflector, struct json_slice item, const struct json_meta *meta,
+int reflector_take_item(struct reflector *reflector, const struct outline *item, const struct json_meta *meta,
 			struct err *err);
 /* The objects go out as one REPLACE; the next stream goes on at the version. */
 void reflector_replace(struct reflector *reflector, const char *version);

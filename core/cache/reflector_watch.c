@@ -61,7 +61,7 @@ static int take_bookmark(struct reflector *reflector, const struct json_meta *me
 static int take_object(struct reflector *reflector, const struct frame_event *event, const struct json_meta *meta,
 		       struct err *err)
 {
-	struct object *object = reflector_object(reflector, event->object, meta, err);
+	struct object *object = reflector_object(reflector, &event->object, meta, err);
 	if (!object)
 		return -1;
 	struct delta *delta = delta_new(event->type == FRAME_DELETED ? DELTA_DELETE : DELTA_PUT);
@@ -93,10 +93,10 @@ static int on_event(void *data, const struct frame_event *event, struct err *err
 	struct reflector *reflector = data;
 	struct json_meta meta;
 	if (event->type == FRAME_ERROR)
-		return take_error(reflector, event->object, err);
+		return take_error(reflector, event->object.bytes, err);
 	if (event->type == FRAME_UNKNOWN)
 		return refuse_type(event->type_text, err);
-	if (json_meta(event->object, &meta))
+	if (outline_meta(&event->object, &meta))
 		return err_set(err, "", "an event's object has no metadata");
 	bool bookmark = event->type == FRAME_BOOKMARK; /* which has no namespace */
 	if (!is_own_kind(reflector, &meta) || (!bookmark && !reflector_is_in_scope(reflector, &meta))) {

@@ -1,5 +1,7 @@
 #include "json/lex.h"
 
+#include <string.h>
+
 #include "base/utf8.h"
 #include "json/sweep.h"
 
@@ -159,13 +161,70 @@ static bool is_of_number(char c)
 	return (c >= '0' && c <= '9') || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E';
 }
 
-void lex_begin(struct lex *lex, bool more)
+void lex_begin(struct lex *lex, bool more, struct lex_notes *notes)
 {
 	lex->state = LEX_VALUE;
 	lex->at = 0;
 	lex->more = more;
 	lex->depth = 0;
 	lex->object = false;
+	lex->notes = notes;
+	lex->noted = notes ? 0 : LEX_NEVER;
+	if (notes) {
+		notes->count = 0;
+		notes->leads = true;
+	}
+}
+
+/* An object begins where members are noted. */
+static void note_object(struct lex *lex)
+{
+	struct lex_notes *notes = lex->notes;
+	if (!notes->leads)
+		return;
+	if (lex->noted)
+		notes->list[notes->pending[lex->noted - 1] - 1].open = true;
+	notes->pending[lex->noted++] = 0;
+	notes->leads = false;
+}
+
+/* `at` is behind the key. */
+static void note_key(struct lex *lex, const char *at)
+{
+	struct lex_notes *notes = lex->notes;
+	if (notes->count == OUTLINE_MOST) {
+		lex->noted = LEX_NEVER;
+		return;
+	}
+	struct outline_note *note = &notes->list[notes->count++];
+	*note = (struct outline_note){.key = lex->token, .behind_key = (size_t)(at - lex->start)};
+	notes->pending[lex->noted - 1] = notes->count;
+	const char *step = notes->way[lex->noted - 1];
+	size_t length = note->behind_key - note->key - 2;
+	notes->leads = step && length == strlen(step) && !memcmp(lex->start + note->key + 1, step, length);
+}
+
+/* `at` is at the comma or bracket behind a member, or at the bracket of an object without members. */
+static void note_end(struct lex *lex, const char *at)
+{
+	struct lex_notes *notes = lex->notes;
+	if (!notes->pending[lex->noted - 1])
+		return;
+	struct outline_note *note = &notes->list[notes->pending[lex->noted - 1] - 1];
+	note->behind_value = (size_t)(at - lex->start);
+	note->next = notes->count;
+}
+
+struct outline lex_outline(const struct lex *lex, struct json_slice value)
+{
+	struct outline outline = outline_of(value);
+	bool complete = lex->notes && !lex->noted && json_type(value) == JSON_OBJECT;
+	if (!complete)
+		return outline;
+	outline.base = value.data;
+	outline.notes = lex->notes->list;
+	outline.last = lex->notes->count;
+	return outline;
 }
 
 /* Reading goes on at `at`, in that state. */
@@ -273,6 +332,8 @@ key:
 in_key:
 	if (!(at = read_string(lex, LEX_IN_KEY, at)))
 		return false;
+	if (lex->depth == lex->noted)
+		note_key(lex, at);
 colon:
 	at = lex_space(at, end);
 	if (at == end || *at != ':')
@@ -284,6 +345,8 @@ value:
 		return stop(lex, LEX_VALUE, at, "a value");
 	if (*at == '{' || *at == '[') {
 		bool object = *at == '{';
+		if (object && lex->depth == lex->noted)
+			note_object(lex);
 		if (!push(lex, object))
 			return stop(lex, LEX_VALUE, at, "no deeper nesting");
 		at++;
@@ -309,6 +372,8 @@ behind:
 		goto whole;
 	at = lex_space(at, end);
 	if (at < end && *at == ',') {
+		if (lex->depth == lex->noted)
+			note_end(lex, at);
 		at++;
 		if (lex->object)
 			goto key;
@@ -317,6 +382,10 @@ behind:
 	if (at == end || *at != (lex->object ? '}' : ']'))
 		return stop(lex, LEX_BEHIND, at, lex->object ? "',' or '}'" : "',' or ']'");
 closing:
+	if (lex->depth == lex->noted) {
+		note_end(lex, at);
+		lex->noted--;
+	}
 	pop(lex);
 	at++;
 	goto behind;
@@ -339,7 +408,7 @@ whole:
 const char *lex_value(const char *at, const char *end, struct lex_fault *fault)
 {
 	struct lex lex;
-	lex_begin(&lex, false);
+	lex_begin(&lex, false, NULL);
 	if (lex_run(&lex, at, end))
 		return at + lex.at;
 	*fault = lex.fault;

@@ -5,7 +5,9 @@
 #ifndef PERILUNE_JSON_LEX_H
 #define PERILUNE_JSON_LEX_H
 
-#include "json/scan.h"
+#include <limits.h>
+
+#include "json/outline.h"
 
 /* Why bytes are no JSON. */
 struct lex_fault {
@@ -39,9 +41,25 @@ struct lex {
 	uint64_t objects[JSON_DEPTH / 64]; /* of each open one, a bit; a word is zeroed when its first level opens */
 	struct lex_fault fault;
 	const char *start, *end; /* while it runs */
+	unsigned noted;          /* the depth of the innermost object whose members are being noted, or LEX_NEVER */
+	struct lex_notes *notes;
 };
 
-void lex_begin(struct lex *lex, bool more);
+#define LEX_NEVER UINT_MAX
+
+/* What is noted of a value's members. */
+struct lex_notes {
+	const char *const *way;           /* the keys that lead from a noted object to the next; ends with NULL */
+	unsigned pending[OUTLINE_LEVELS]; /* of each open noted object: 1 + the note of the member that is read */
+	bool leads;                       /* that member's key is the way's */
+	unsigned count;
+	struct outline_note list[OUTLINE_MOST];
+};
+
+/* notes: NULL for none; else with the way set. Kept for as long as lex is used. */
+void lex_begin(struct lex *lex, bool more, struct lex_notes *notes);
+/* Of the value that has become whole. */
+struct outline lex_outline(const struct lex *lex, struct json_slice value);
 /* Reads on in the bytes from the value's start, space before it allowed, which are those of the last time and more.
  * True when it is whole. Else false with fault, after which only one that is cut can be read on. */
 bool lex_run(struct lex *lex, const char *start, const char *end);

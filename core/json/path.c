@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "json/outline.h"
 
 ALLOC_TYPE(path_type, "json_path");
 
@@ -325,22 +326,23 @@ static int flush(struct run *run, struct buf *out)
 }
 
 /* Recursion goes as deep as the longest path, MOST_STEPS at most. */
-static int sift(const struct sieve *sieve, struct json_slice object, struct range range, size_t level)
+static int sift(const struct sieve *sieve, const struct outline *object, struct range range, size_t level)
 {
 	struct run run = {NULL, NULL, false};
-	struct json_iter iter = json_iterate(object);
+	struct outline_iter iter = outline_iterate(object);
 	if (buf_append_char(sieve->out, '{'))
 		return -1;
-	while (json_next(&iter)) {
+	while (outline_next(&iter)) {
+		struct json_slice value = iter.value.bytes;
 		struct range inner = narrow(sieve, range, level, iter.key);
-		enum verdict verdict = judge(sieve, inner, level, iter.value);
+		enum verdict verdict = judge(sieve, inner, level, value);
 		if (verdict != LEAVE_OUT && !run.start)
 			run.start = iter.key.data;
 		if (verdict == COPY) {
-			run.end = iter.value.data + iter.value.length;
+			run.end = value.data + value.length;
 		} else if (verdict == DESCEND) {
-			run.end = iter.value.data;
-			if (flush(&run, sieve->out) || sift(sieve, iter.value, inner, level + 1))
+			run.end = value.data;
+			if (flush(&run, sieve->out) || sift(sieve, &iter.value, inner, level + 1))
 				return -1;
 		} else if (flush(&run, sieve->out)) {
 			return -1;
@@ -349,12 +351,13 @@ static int sift(const struct sieve *sieve, struct json_slice object, struct rang
 	return flush(&run, sieve->out) || buf_append_char(sieve->out, '}') ? -1 : 0;
 }
 
-static int sieve_run(struct sieve *sieve, struct json_slice object, size_t count)
+static int sieve_run(struct sieve *sieve, const struct outline *object, size_t count)
 {
 	struct buf *out = sieve->out;
 	size_t before = out->length;
-	int failed = json_type(object) == JSON_OBJECT ? sift(sieve, object, (struct range){0, count}, 0)
-						      : buf_append(out, object.data, object.length);
+	int failed = json_type(object->bytes) == JSON_OBJECT
+			 ? sift(sieve, object, (struct range){0, count}, 0)
+			 : buf_append(out, object->bytes.data, object->bytes.length);
 	if (failed && out->data) {
 		out->length = before;
 		out->data[before] = '\0';
@@ -365,7 +368,7 @@ static int sieve_run(struct sieve *sieve, struct json_slice object, size_t count
 /* Most callers give a handful of paths; their places are then on the stack. */
 #define FEW 24
 
-static int sieve_paths(struct json_slice object, struct json_path *const *paths, size_t count,
+static int sieve_paths(const struct outline *object, struct json_path *const *paths, size_t count,
 		       const struct json_path *always, size_t always_count, struct buf *out)
 {
 	const struct json_path *few[FEW];
@@ -384,7 +387,7 @@ static int sieve_paths(struct json_slice object, struct json_path *const *paths,
 	return failed;
 }
 
-int json_drop(struct json_slice object, struct json_path *const *paths, size_t count, struct buf *out)
+int outline_drop(const struct outline *object, struct json_path *const *paths, size_t count, struct buf *out)
 {
 	return sieve_paths(object, paths, count, NULL, 0, out);
 }
@@ -394,7 +397,7 @@ int json_drop(struct json_slice object, struct json_path *const *paths, size_t c
 		STEP_KEY, text, sizeof(text) - 1                                                                       \
 	}
 
-int json_keep(struct json_slice object, struct json_path *const *paths, size_t count, struct buf *out)
+int outline_keep(const struct outline *object, struct json_path *const *paths, size_t count, struct buf *out)
 {
 	static struct step steps[][2] = {
 	    {KEY("apiVersion")},
@@ -409,4 +412,16 @@ int json_keep(struct json_slice object, struct json_path *const *paths, size_t c
 	    {.steps = steps[3], .count = 2}, {.steps = steps[4], .count = 2}, {.steps = steps[5], .count = 2},
 	};
 	return sieve_paths(object, paths, count, always, sizeof(always) / sizeof(always[0]), out);
+}
+
+int json_drop(struct json_slice object, struct json_path *const *paths, size_t count, struct buf *out)
+{
+	struct outline outline = outline_of(object);
+	return outline_drop(&outline, paths, count, out);
+}
+
+int json_keep(struct json_slice object, struct json_path *const *paths, size_t count, struct buf *out)
+{
+	struct outline outline = outline_of(object);
+	return outline_keep(&outline, paths, count, out);
 }

@@ -7,9 +7,9 @@
  * to begin anew more often. */
 #define STEP 2048
 
-void piece_init(struct piece *piece, size_t limit, const char *what)
+void piece_init(struct piece *piece, size_t limit, const char *what, const char *const *way)
 {
-	*piece = (struct piece){.what = what};
+	*piece = (struct piece){.what = what, .notes.way = way};
 	buf_init(&piece->held, limit);
 }
 
@@ -108,7 +108,7 @@ int piece_read(struct piece *piece, const char **at, const char *end, struct jso
 		return read_on(piece, at, end, value, err);
 	const char *start = *at;
 	struct lex *lex = &piece->lex;
-	lex_begin(lex, true);
+	lex_begin(lex, true, &piece->notes);
 	if (!lex_run(lex, start, end))
 		return lex->fault.cut ? hold(piece, at, end, err)
 				      : lex_fail(err, piece_offset(piece, lex->fault.at), lex->fault.expected);
@@ -116,6 +116,11 @@ int piece_read(struct piece *piece, const char **at, const char *end, struct jso
 	*at = start + lex->at;
 	size_t limit = piece->held.limit;
 	return limit && value->length > limit ? piece_too_large(piece, piece_offset(piece, start), err) : 1;
+}
+
+struct outline piece_outline(const struct piece *piece, struct json_slice value)
+{
+	return lex_outline(&piece->lex, value);
 }
 
 void piece_drop(struct piece *piece)

@@ -15,9 +15,11 @@ struct piece {
 	struct buf held;   /* the value that is incomplete; empty when none is. Its limit is a whole value's too. */
 	size_t held_at;    /* its offset in the stream */
 	struct lex lex;
+	struct lex_notes notes;
 };
 
-void piece_init(struct piece *piece, size_t limit, const char *what); /* limit: most bytes of one value; 0 is none */
+/* limit: most bytes of one value; 0 is none. way: of outlines; ends with NULL, and lives as long. */
+void piece_init(struct piece *piece, size_t limit, const char *what, const char *const *way);
 void piece_fini(struct piece *piece);
 
 /* Takes what there is at *at (which is no space, and before end) and moves *at behind it. 1 when there may be more to
@@ -35,6 +37,8 @@ bool piece_is_open(const struct piece *piece);                  /* inside a valu
  * what was read. 1 with value, validated and borrowed until piece_drop; 0 when it goes on in the next chunk; -1 with
  * err. A number that touches the end goes on. */
 int piece_read(struct piece *piece, const char **at, const char *end, struct json_slice *value, struct err *err);
+/* Of the value that was read last, borrowed with it. */
+struct outline piece_outline(const struct piece *piece, struct json_slice value);
 void piece_drop(struct piece *piece);
 
 int piece_too_large(const struct piece *piece, size_t offset, struct err *err); /* -1 */

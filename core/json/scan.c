@@ -195,6 +195,8 @@ bool lex_string_is(struct json_slice string, const char *text, size_t length)
 		return false;
 	const char *content = string.data + 1;
 	size_t content_length = string.length - 2;
+	if (length && *content != *text && *content != '\\')
+		return false;         /* as most are that are not equal */
 	if (content_length == length) /* an escape would make the content shorter than its text */
 		return !memcmp(content, text, length) && !memchr(text, '\\', length);
 	return memchr(content, '\\', content_length) && unescaped_is(content, content + content_length, text, length);
@@ -274,58 +276,4 @@ struct json_slice lex_member(struct json_slice object, const char *key, size_t l
 struct json_slice json_get(struct json_slice object, const char *key)
 {
 	return lex_member(object, key, strlen(key));
-}
-
-struct wanted {
-	const char *key;
-	size_t length;
-	struct json_slice *slice;
-};
-
-/* null says the same as an absent member, as in Go; and a later member of the same key replaces an earlier one. */
-static void collect(struct json_slice object, const struct wanted *wanted, size_t count)
-{
-	struct json_iter iter = json_iterate(object);
-	while (json_next(&iter)) {
-		for (size_t i = 0; i < count; i++) {
-			if (!lex_string_is(iter.key, wanted[i].key, wanted[i].length))
-				continue;
-			bool null = json_type(iter.value) == JSON_NULL;
-			*wanted[i].slice = null ? (struct json_slice){NULL, 0} : iter.value;
-			break;
-		}
-	}
-}
-
-#define WANTED(text, member)                                                                                           \
-	{                                                                                                              \
-		text, sizeof(text) - 1, &out->member                                                                   \
-	}
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-int json_meta(struct json_slice object, struct json_meta *out)
-{
-	*out = (struct json_meta){0};
-	const struct wanted top[] = {
-	    WANTED("apiVersion", api_version),
-	    WANTED("kind", kind),
-	    WANTED("metadata", metadata),
-	};
-	const struct wanted inner[] = {
-	    WANTED("name", name),
-	    WANTED("namespace", namespace),
-	    WANTED("uid", uid),
-	    WANTED("resourceVersion", resource_version),
-	    WANTED("generation", generation),
-	    WANTED("labels", labels),
-	    WANTED("deletionTimestamp", deletion_timestamp),
-	    WANTED("annotations", annotations),
-	};
-	if (json_type(object) != JSON_OBJECT)
-		return -1;
-	collect(object, top, COUNT(top));
-	if (json_type(out->metadata) != JSON_OBJECT)
-		return -1;
-	collect(out->metadata, inner, COUNT(inner));
-	return 0;
 }

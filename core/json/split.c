@@ -30,10 +30,11 @@ struct split {
 
 struct split *split_new(size_t item_limit, split_fn on_item, void *data)
 {
+	static const char *const way[] = {"metadata", NULL};
 	struct split *split = alloc_object(&split_type, sizeof(*split));
 	split->on_item = on_item;
 	split->data = data;
-	piece_init(&split->piece, item_limit, "a part of the list");
+	piece_init(&split->piece, item_limit, "a part of the list", way);
 	buf_init(&split->rest, item_limit);
 	buf_append_char(&split->rest, '{');
 	return split;
@@ -116,7 +117,8 @@ static int step_item(struct split *split, const char **at, const char *end, stru
 	int got = piece_read(&split->piece, at, end, &item, err);
 	if (got <= 0)
 		return got;
-	if (split->on_item(split->data, item, err))
+	struct outline outline = piece_outline(&split->piece, item);
+	if (split->on_item(split->data, &outline, err))
 		return -1;
 	piece_drop(&split->piece);
 	split->state = AFTER_ITEM;

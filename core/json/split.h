@@ -5,12 +5,13 @@
 #ifndef PERILUNE_JSON_SPLIT_H
 #define PERILUNE_JSON_SPLIT_H
 
-#include "json/scan.h"
+#include "json/outline.h"
 
 struct split;
 
-/* item is borrowed for the call. A non-zero return stops the splitter: split_feed returns -1 and leaves err alone. */
-typedef int (*split_fn)(void *data, struct json_slice item, struct err *err);
+/* item is borrowed for the call; the members of an object and of its metadata are noted. A non-zero return stops the
+ * splitter: split_feed returns -1 and leaves err alone. */
+typedef int (*split_fn)(void *data, const struct outline *item, struct err *err);
 
 /* item_limit: most bytes of one item, and of all other members together; 0 is no limit. */
 struct split *split_new(size_t item_limit, split_fn on_item, void *data);

@@ -18,10 +18,11 @@ static const char *const type_names[] = {
 
 struct frame *frame_new(size_t limit, frame_fn on_event, void *data)
 {
+	static const char *const way[] = {"object", "metadata", NULL};
 	struct frame *frame = alloc_object(&frame_type, sizeof(*frame));
 	frame->on_event = on_event;
 	frame->data = data;
-	piece_init(&frame->piece, limit, "an event of the watch");
+	piece_init(&frame->piece, limit, "an event of the watch", way);
 	return frame;
 }
 
@@ -41,20 +42,20 @@ static enum frame_type type_of(struct json_slice text)
 	return FRAME_UNKNOWN;
 }
 
-/* One walk over the members, since the object is most of the bytes. */
 static int tell(struct frame *frame, struct json_slice value, size_t offset, struct err *err)
 {
 	struct frame_event event = {.type = FRAME_UNKNOWN};
-	struct json_iter iter = json_iterate(value);
-	while (json_next(&iter)) {
+	struct outline outline = piece_outline(&frame->piece, value);
+	struct outline_iter iter = outline_iterate(&outline);
+	while (outline_next(&iter)) {
 		if (json_string_equals(iter.key, "type"))
-			event.type_text = iter.value;
+			event.type_text = iter.value.bytes;
 		else if (json_string_equals(iter.key, "object"))
 			event.object = iter.value;
 	}
 	if (json_type(event.type_text) != JSON_STRING)
 		return err_set(err, "", "byte %zu: an event of the watch has no type", offset);
-	if (json_type(event.object) != JSON_OBJECT)
+	if (json_type(event.object.bytes) != JSON_OBJECT)
 		return err_set(err, "", "byte %zu: an event of the watch has no object", offset);
 	event.type = type_of(event.type_text);
 	return frame->on_event(frame->data, &event, err) ? -1 : 0;

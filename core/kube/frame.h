@@ -4,13 +4,13 @@
 #ifndef PERILUNE_KUBE_FRAME_H
 #define PERILUNE_KUBE_FRAME_H
 
-#include "json/scan.h"
+#include "json/outline.h"
 
 enum frame_type { FRAME_ADDED, FRAME_MODIFIED, FRAME_DELETED, FRAME_BOOKMARK, FRAME_ERROR, FRAME_UNKNOWN };
 
 struct frame_event {
 	enum frame_type type;
-	struct json_slice object;    /* borrowed for the call; a validated object */
+	struct outline object;       /* borrowed for the call; its members and those of its metadata are noted */
 	struct json_slice type_text; /* for FRAME_UNKNOWN's message */
 };
 

@@ -224,12 +224,12 @@ static int on_frame(void *data, const struct frame_event *event, struct err *err
 	add_text("id", run->id);
 	add_number("type", event->type);
 	add_json("type_text", event->type_text);
-	add_json("object", event->object);
+	add_json("object", event->object.bytes);
 	end_event();
 	return run->cancel_on && !strcmp(run->cancel_on, "frame") ? 1 : 0;
 }
 
-static int on_item(void *data, struct json_slice item, struct err *err)
+static int on_item(void *data, const struct outline *item, struct err *err)
 {
 	struct run *run = data;
 	(void)item, (void)err;

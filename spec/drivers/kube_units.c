@@ -174,7 +174,7 @@ static int on_frame(void *data, const struct frame_event *event, struct err *err
 	printf("{\"event\":\"frame\"");
 	print_member("type", names[event->type]);
 	print_slice("type_text", event->type_text);
-	print_slice("object", event->object);
+	print_slice("object", event->object.bytes);
 	puts("}");
 	return 0;
 }

@@ -25,11 +25,12 @@ static void add(struct outcome *outcome, struct json_slice type, struct json_sli
 static int on_event(void *data, const struct frame_event *event, struct err *err)
 {
 	(void)err;
-	FUZZ_CHECK(fuzz_is_json(event->object.data, event->object.length));
-	FUZZ_CHECK(json_type(event->object) == JSON_OBJECT && json_type(event->type_text) == JSON_STRING);
+	fuzz_check_outline(&event->object);
+	FUZZ_CHECK(fuzz_is_json(event->object.bytes.data, event->object.bytes.length));
+	FUZZ_CHECK(json_type(event->object.bytes) == JSON_OBJECT && json_type(event->type_text) == JSON_STRING);
 	FUZZ_CHECK((event->type == FRAME_ADDED) == json_string_equals(event->type_text, "ADDED"));
 	FUZZ_CHECK((event->type == FRAME_ERROR) == json_string_equals(event->type_text, "ERROR"));
-	add(data, event->type_text, event->object);
+	add(data, event->type_text, event->object.bytes);
 	return 0;
 }
 

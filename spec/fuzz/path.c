@@ -165,9 +165,10 @@ static void check_projection(struct json_slice object, const struct paths *paths
 	const char *const *texts = (const char *const *)paths->texts;
 	struct buf out;
 	buf_init(&out, 0);
+	struct outline outline = outline_of(object);
 	if (!projection_init(&projection, keep ? NULL : texts, keep ? 0 : paths->count, keep ? texts : NULL,
 			     keep ? paths->count : 0, false, &err) &&
-	    !projection_apply(&projection, "v1", "Pod", object, &out, &err)) {
+	    !projection_apply(&projection, "v1", "Pod", &outline, &out, &err)) {
 		struct json_slice result = slice_of(&out);
 		FUZZ_CHECK(json_string_equals(json_get(result, "kind"), "Pod"));
 		FUZZ_CHECK(json_string_equals(json_get(result, "apiVersion"), "v1"));

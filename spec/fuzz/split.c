@@ -12,10 +12,12 @@ struct outcome {
 	struct err err;
 };
 
-static int on_item(void *data, struct json_slice item, struct err *err)
+static int on_item(void *data, const struct outline *outline, struct err *err)
 {
 	(void)err;
 	struct outcome *outcome = data;
+	struct json_slice item = outline->bytes;
+	fuzz_check_outline(outline);
 	FUZZ_CHECK(fuzz_is_json(item.data, item.length));
 	buf_append(&outcome->items, item.data, item.length);
 	buf_append_char(&outcome->items, '\0');

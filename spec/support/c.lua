@@ -127,7 +127,17 @@ c.cdef [[
 -- callbacks below are declared so.
 c.cdef [[
   struct split;
-  typedef int (*split_fn)(void *data, const char *item, size_t length, struct err *err);
+  struct outline {
+    struct json_slice bytes; const char *base; const struct outline_note *notes; unsigned first, last;
+  };
+  struct outline_iter { struct json_slice key; struct outline value, of; struct json_iter walk; };
+  struct outline outline_of(struct json_slice value);
+  struct outline_iter outline_iterate(const struct outline *outline);
+  bool outline_next(struct outline_iter *iter);
+  int outline_meta(const struct outline *object, struct json_meta *out);
+  int outline_drop(const struct outline *object, struct json_path *const *paths, size_t count, struct buf *out);
+  int outline_keep(const struct outline *object, struct json_path *const *paths, size_t count, struct buf *out);
+  typedef int (*split_fn)(void *data, const struct outline *item, struct err *err);
   struct split *split_new(size_t item_limit, split_fn on_item, void *data);
   void split_free(struct split *split);
   int split_feed(struct split *split, const char *bytes, size_t length, struct err *err);

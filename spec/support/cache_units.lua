@@ -124,7 +124,7 @@ c.cdef [[
                       size_t keep_count, bool metadata_only, struct err *err);
   void projection_fini(struct projection *projection);
   int projection_apply(const struct projection *projection, const char *api_version, const char *kind,
-                       struct json_slice item, struct buf *out, struct err *err);
+                       const struct outline *item, struct buf *out, struct err *err);
 
   struct cache_resource { char *group, *version, *api_version, *kind, *plural; bool namespaced, watchable; };
   struct write {

@@ -14,9 +14,11 @@ local function project(options, item, api_version, kind)
 		err) ~= 0 then
 		return nil, c.message(err)
 	end
-	assert.equal(0, c.projection_apply(projection, api_version or "v1", kind or "ConfigMap", c.slice(item), out, err))
+	local slice = c.slice(item)
+	local outline = c.outline_of(slice)
+	assert.equal(0, c.projection_apply(projection, api_version or "v1", kind or "ConfigMap", outline, out, err))
 	-- The buffer is used again for the next item.
-	assert.equal(0, c.projection_apply(projection, api_version or "v1", kind or "ConfigMap", c.slice(item), out, err))
+	assert.equal(0, c.projection_apply(projection, api_version or "v1", kind or "ConfigMap", outline, out, err))
 	c.projection_fini(projection)
 	assert.equal(0, c.json_validate(out.data, out.length, err), c.message(err))
 	return c.text(out)

@@ -7,9 +7,10 @@ local function split(text, sizes, options)
   options = options or {}
   local items, inside = {}, 0
   local chunk, chunk_length
-  local on_item = ffi.cast("split_fn", function(_, item, length, err)
-    items[#items + 1] = ffi.string(item, length)
-    if item >= chunk and item + length <= chunk + chunk_length then
+  local on_item = ffi.cast("split_fn", function(_, item, err)
+    local data, length = item.bytes.data, item.bytes.length
+    items[#items + 1] = ffi.string(data, length)
+    if data >= chunk and data + length <= chunk + chunk_length then
       inside = inside + 1
     end
     if options.stop_at == #items then

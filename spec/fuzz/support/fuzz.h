@@ -5,7 +5,7 @@
 #ifndef PERILUNE_FUZZ_H
 #define PERILUNE_FUZZ_H
 
-#include "json/scan.h"
+#include "json/outline.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -33,5 +33,8 @@ bool fuzz_is_json(const char *bytes, size_t length);
 /* Whether two validated values mean the same: members in any order, of equal keys the last, strings by their content,
  * numbers by their value (as integers where both are). */
 bool fuzz_same(struct json_slice a, struct json_slice b);
+
+/* What is read, dropped and kept by an outline's notes is what a walk over its bytes reads, drops and keeps. */
+void fuzz_check_outline(const struct outline *outline);
 
 #endif
