@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 
 /* How an object that arrives stands to the stored one of the same key. */
 enum standing {
@@ -125,93 +126,235 @@ static void apply_delete(struct apply *apply, struct object *object)
 	object_unref(before);
 }
 
-/* What a REPLACE did to one key of the list. */
-struct change {
-	enum standing standing;
-	struct object *before; /* owned; NULL where there was none or nothing changed */
-};
-
-static struct change replace_one(struct apply *apply, struct object *object, bool truth)
+/* Of an object of a list. The truth may have gone back, and come to the same version on another way. */
+static bool is_news(const struct object *stored, const struct object *object, bool truth)
 {
-	size_t length;
-	const char *key = object_key(object, &length);
-	struct object *stored = store_touch(apply->store, key, length);
-	enum standing standing = judge(stored, object);
-	/* The truth may have gone back, and come to the same version on another way. */
-	if (truth && (standing == STANDS_OLDER || (standing == STANDS_SAME && !object_same_content(stored, object))))
-		standing = STANDS_NEWER;
-	if (standing == STANDS_SAME || standing == STANDS_OLDER)
-		return (struct change){standing, NULL};
-	return (struct change){standing, store_put(apply->store, object)};
-}
-
-struct gone {
-	struct object **objects;
-	size_t count, capacity;
-};
-
-static bool note_gone(void *data, struct object *object)
-{
-	struct gone *gone = data;
-	if (gone->count == gone->capacity) {
-		gone->capacity = gone->capacity ? gone->capacity * 2 : 16;
-		gone->objects = alloc_resize(gone->objects, gone->capacity * sizeof(*gone->objects));
-	}
-	gone->objects[gone->count++] = object;
-	return true;
-}
-
-/* Takes out what the list did not name; its references pass to gone. */
-static void remove_missed(struct apply *apply, const char *namespace, struct gone *gone)
-{
-	store_each_missed(apply->store, namespace, note_gone, gone);
-	for (size_t i = 0; i < gone->count; i++) {
-		size_t length;
-		const char *key = object_key(gone->objects[i], &length);
-		gone->objects[i] = store_remove(apply->store, key, length);
+	switch (judge(stored, object)) {
+	case STANDS_SAME:
+		return truth && !object_same_content(stored, object);
+	case STANDS_OLDER:
+		return truth;
+	default:
+		return true;
 	}
 }
 
-static void tell_gone(struct apply *apply, struct gone *gone)
+static void begin(struct replace *replace, enum replace_phase phase)
 {
-	for (size_t i = 0; i < gone->count; i++) {
-		tell_delete(apply, gone->objects[i], true);
-		object_unref(gone->objects[i]);
-	}
-	alloc_free(gone->objects);
+	replace->phase = phase;
+	replace->next = 0;
 }
 
-static void tell_changes(struct apply *apply, const struct delta *delta, const struct change *changes, bool initial)
+static void begin_replace(struct apply *apply)
 {
-	for (size_t i = 0; i < delta->count; i++)
-		if (changes[i].standing == STANDS_REPLACED)
-			tell_delete(apply, changes[i].before, true);
-	for (size_t i = 0; i < delta->count; i++) {
-		enum standing standing = changes[i].standing;
-		if (standing == STANDS_NEWER)
-			tell(apply, NOTIFY_UPDATE, delta->objects[i], changes[i].before, false, false);
-		else if (standing == STANDS_NEW || standing == STANDS_REPLACED)
-			tell(apply, NOTIFY_ADD, delta->objects[i], NULL, initial, false);
-		object_unref(changes[i].before);
-	}
-}
-
-static void apply_replace(struct apply *apply, const struct delta *delta, bool initial)
-{
-	struct change *changes = alloc_zero(delta->count * sizeof(*changes));
-	struct gone gone = {0};
+	apply->replace = (struct replace){
+	    .objects = store_count(apply->store),
+	    .bytes = store_bytes(apply->store),
+	    .lifted = !overlay_is_empty(apply->overlay),
+	};
 	overlay_lift(apply->overlay);
 	store_begin_round(apply->store);
-	for (size_t i = 0; i < delta->count; i++)
-		changes[i] = replace_one(apply, delta->objects[i], delta->truth);
-	remove_missed(apply, delta->namespace, &gone);
-	overlay_lay(apply->overlay, delta->version, delta->truth ? delta->asked_at : 0);
-	tell_gone(apply, &gone);
-	tell_changes(apply, delta, changes, initial);
-	alloc_free(changes);
+	begin(&apply->replace, REPLACE_COMPARING);
 }
 
-void apply_delta(struct apply *apply, struct delta *delta, bool initial)
+static void compare_one(struct apply *apply, struct delta *delta, size_t i)
+{
+	struct object *object = delta->objects[i];
+	size_t length;
+	const char *key = object_key(object, &length);
+	delta->objects[i] = NULL;
+	if (is_news(store_touch(apply->store, key, length), object, delta->truth))
+		delta->objects[apply->replace.kept++] = object;
+	else
+		object_unref(object);
+}
+
+static void begin_missing(struct apply *apply, struct delta *delta)
+{
+	struct replace *replace = &apply->replace;
+	delta->count = replace->kept;
+	replace->cursor = store_begin(apply->store, delta->namespace);
+	begin(replace, REPLACE_MISSING);
+}
+
+static void note_gone(struct replace *replace, struct object *object)
+{
+	if (replace->gone_count == replace->gone_capacity) {
+		replace->gone_capacity = replace->gone_capacity ? replace->gone_capacity * 2 : 16;
+		replace->gone = alloc_resize(replace->gone, replace->gone_capacity * sizeof(*replace->gone));
+	}
+	replace->gone[replace->gone_count++] = object;
+}
+
+static void look_for_missing(struct apply *apply, const struct delta *delta)
+{
+	struct replace *replace = &apply->replace;
+	bool missed;
+	struct object *object = store_next(apply->store, &replace->cursor, &missed);
+	if (object && missed) {
+		note_gone(replace, object);
+	} else if (!object) {
+		replace->before = alloc_zero(delta->count * sizeof(*replace->before));
+		begin(replace, REPLACE_CHANGING);
+	}
+}
+
+/* A list that names a key twice: what came first stays unless the second is news to it. */
+static void change_one(struct apply *apply, struct delta *delta, size_t i)
+{
+	struct object *object = delta->objects[i], *before = store_put_unfiled(apply->store, object);
+	apply->replace.before[i] = before;
+	if (is_news(before, object, delta->truth)) {
+		apply->replace.recreated |= judge(before, object) == STANDS_REPLACED;
+		return;
+	}
+	object_unref(store_put_unfiled(apply->store, before));
+	object_unref(object);
+	delta->objects[i] = NULL;
+}
+
+static void remove_one(struct apply *apply)
+{
+	struct replace *replace = &apply->replace;
+	size_t length;
+	const char *key = object_key(replace->gone[replace->removed], &length);
+	replace->gone[replace->removed++] = store_remove(apply->store, key, length);
+}
+
+static void end_changes(struct apply *apply, const struct delta *delta)
+{
+	overlay_lay(apply->overlay, delta->version, delta->truth ? delta->asked_at : 0);
+	begin(&apply->replace, REPLACE_FILING);
+}
+
+static void tell_recreated(struct apply *apply, const struct delta *delta, size_t i)
+{
+	struct object *before = apply->replace.before[i], *object = delta->objects[i];
+	if (object && judge(before, object) == STANDS_REPLACED)
+		tell_delete(apply, before, true);
+}
+
+static void tell_one(struct apply *apply, struct delta *delta, bool initial, size_t i)
+{
+	struct object *before = apply->replace.before[i], *object = delta->objects[i];
+	enum standing standing = object ? judge(before, object) : STANDS_SAME;
+	if (object && (standing == STANDS_NEW || standing == STANDS_REPLACED))
+		tell(apply, NOTIFY_ADD, object, NULL, initial, false);
+	else if (object)
+		tell(apply, NOTIFY_UPDATE, object, before, false, false);
+	object_unref(before);
+	object_unref(object);
+	apply->replace.before[i] = delta->objects[i] = NULL;
+}
+
+static void tell_gone(struct apply *apply, size_t i)
+{
+	struct object *object = apply->replace.gone[i];
+	tell_delete(apply, object, true);
+	object_unref(object);
+	apply->replace.gone[i] = NULL;
+}
+
+static void end_replace(struct replace *replace)
+{
+	alloc_free(replace->before);
+	alloc_free(replace->gone);
+	*replace = (struct replace){.phase = REPLACE_NONE};
+}
+
+/* One thing more, or the next phase. */
+static void advance(struct apply *apply, struct delta *delta, bool initial, double until)
+{
+	struct replace *replace = &apply->replace;
+	switch (replace->phase) {
+	case REPLACE_NONE:
+		begin_replace(apply);
+		break;
+	case REPLACE_COMPARING:
+		if (replace->next < delta->count)
+			compare_one(apply, delta, replace->next++);
+		else
+			begin_missing(apply, delta);
+		break;
+	case REPLACE_MISSING:
+		look_for_missing(apply, delta);
+		break;
+	case REPLACE_CHANGING:
+		if (replace->next < delta->count)
+			change_one(apply, delta, replace->next++);
+		else
+			begin(replace, REPLACE_REMOVING);
+		break;
+	case REPLACE_REMOVING:
+		if (replace->removed < replace->gone_count)
+			remove_one(apply);
+		else
+			end_changes(apply, delta);
+		break;
+	case REPLACE_FILING:
+		if (store_file(apply->store, until))
+			begin(replace, REPLACE_TELLING_GONE);
+		break;
+	case REPLACE_TELLING_GONE:
+		if (replace->next < replace->gone_count)
+			tell_gone(apply, replace->next++);
+		else
+			begin(replace, REPLACE_TELLING_RECREATED);
+		break;
+	case REPLACE_TELLING_RECREATED:
+		if (replace->recreated && replace->next < delta->count)
+			tell_recreated(apply, delta, replace->next++);
+		else
+			begin(replace, REPLACE_TELLING);
+		break;
+	case REPLACE_TELLING:
+		if (replace->next < delta->count)
+			tell_one(apply, delta, initial, replace->next++);
+		else
+			end_replace(replace);
+		break;
+	}
+}
+
+/* Things between two looks at the clock. */
+#define STRIDE 16
+
+static bool apply_replace(struct apply *apply, struct delta *delta, bool initial, double until)
+{
+	do {
+		for (int i = 0; i < STRIDE; i++) {
+			advance(apply, delta, initial, until);
+			if (apply->replace.phase == REPLACE_NONE)
+				return true;
+		}
+	} while (clock_now() < until);
+	return false;
+}
+
+bool apply_is_torn(const struct apply *apply)
+{
+	enum replace_phase phase = apply->replace.phase;
+	return phase == REPLACE_CHANGING || phase == REPLACE_REMOVING ||
+	       (apply->replace.lifted && phase > REPLACE_NONE && phase < REPLACE_FILING);
+}
+
+void apply_mend(struct apply *apply, struct delta *delta)
+{
+	while (apply_is_torn(apply))
+		advance(apply, delta, false, 0);
+}
+
+void apply_drop(struct apply *apply, const struct delta *delta)
+{
+	struct replace *replace = &apply->replace;
+	for (size_t i = 0; replace->before && i < delta->count; i++)
+		object_unref(replace->before[i]);
+	for (size_t i = 0; i < replace->removed; i++)
+		object_unref(replace->gone[i]);
+	end_replace(replace);
+}
+
+bool apply_delta(struct apply *apply, struct delta *delta, bool initial, double until)
 {
 	switch (delta->type) {
 	case DELTA_PUT:
@@ -223,10 +366,10 @@ void apply_delta(struct apply *apply, struct delta *delta, bool initial)
 		overlay_pass(apply->overlay, object_version(delta->object));
 		break;
 	case DELTA_REPLACE:
-		apply_replace(apply, delta, initial);
-		break;
+		return apply_replace(apply, delta, initial, until);
 	case DELTA_BOOKMARK:
 		overlay_pass(apply->overlay, delta->version ? delta->version : "");
 		break;
 	}
+	return true;
 }

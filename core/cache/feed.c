@@ -80,6 +80,7 @@ struct feed *feed_new(struct cluster *cluster, struct list *peers, const struct 
 	feed->store = store_new();
 	feed->apply = (struct apply){.store = feed->store, .notify = on_notification, .data = feed};
 	queue_init(&feed->queue);
+	list_init(&feed->walks);
 	list_init(&feed->informers);
 	list_add_tail(peers, &feed->node);
 	err_clear(&feed->err);
@@ -111,9 +112,7 @@ void feed_stop(struct feed *feed)
 	feed->lookup = NULL;
 	loop_timer_stop(loop_of(feed), &feed->retry);
 	end_reflectors(feed);
-	loop_job_cancel(&feed->apply_job);
 	loop_job_cancel(&feed->absent_job);
-	queue_fini(&feed->queue);
 }
 
 static void destroy(void *object)
@@ -123,7 +122,21 @@ static void destroy(void *object)
 	selector_free(feed->selector);
 	spec_fini(&feed->spec);
 	alloc_free(feed->scopes);
+}
+
+/* Afterwards. */
+static bool free_some(void *object, double until)
+{
+	struct feed *feed = object;
+	while (feed->current || (feed->current = queue_pop(&feed->queue))) {
+		if (!delta_free_some(feed->current, until))
+			return false;
+		feed->current = NULL;
+	}
+	if (!store_free_some(feed->store, until))
+		return false;
 	alloc_object_free(&feed_type, feed);
+	return true;
 }
 
 struct feed *feed_ref(struct feed *feed)
@@ -137,12 +150,14 @@ void feed_unref(struct feed *feed)
 	if (--feed->count)
 		return;
 	feed_stop(feed);
+	loop_job_cancel(&feed->apply_job);
 	for (size_t i = 0; i < feed->scope_count; i++)
 		overlay_fini(&feed->scopes[i].overlay);
-	store_free(feed->store);
-	feed->store = NULL;
+	if (feed->current)
+		apply_drop(&feed->apply, feed->current);
 	/* Its reflectors still look at its projection, and a callback of its own may be on the stack. */
 	loop_free_later(loop_of(feed), destroy, feed);
+	loop_free_slowly(loop_of(feed), free_some, feed);
 }
 
 /* An overlay's entries that come later are of newer writes. */
@@ -241,22 +256,75 @@ static void note_listed(struct feed *feed, struct scope *scope)
 	changed(feed);
 }
 
-static void apply_one(struct feed *feed, struct delta *delta)
+/* True when the delta under way is done. */
+static bool go_on(struct feed *feed, double until)
 {
+	struct delta *delta = feed->current;
 	struct scope *scope = &feed->scopes[delta->scope];
 	bool first = delta->type == DELTA_REPLACE && !scope->listed;
 	feed->apply.overlay = &scope->overlay;
-	apply_delta(&feed->apply, delta, first);
-	if (first)
-		note_listed(feed, scope);
+	feed->applying = true;
+	bool done = apply_delta(&feed->apply, delta, first, until);
+	feed->applying = false;
+	if (!done)
+		return false;
+	feed->current = NULL;
 	delta_free(delta);
+	if (first && feed->phase != FEED_STOPPED)
+		note_listed(feed, scope);
+	return true;
+}
+
+static bool walk_on(struct feed *feed, double until)
+{
+	while (!list_is_empty(&feed->walks))
+		if (!listener_walk(listener_of_walk_node(feed->walks.next), until))
+			return false;
+	return true;
+}
+
+/* What was begun. */
+static bool settle(struct feed *feed, double until)
+{
+	return (!feed->current || go_on(feed, until)) && walk_on(feed, until);
+}
+
+void feed_settle(struct feed *feed)
+{
+	if (!feed->applying)
+		settle(feed, INFINITY);
+}
+
+void feed_mend(struct feed *feed)
+{
+	if (!feed->applying && apply_is_torn(&feed->apply))
+		apply_mend(&feed->apply, feed->current);
+}
+
+/* One that is stopped applies nothing more. */
+static bool begin_next(struct feed *feed)
+{
+	if (feed->phase != FEED_STOPPED)
+		feed->current = queue_pop(&feed->queue);
+	return feed->current != NULL;
 }
 
 void feed_catch_up(struct feed *feed)
 {
-	for (struct delta *delta; (delta = queue_pop(&feed->queue));)
-		apply_one(feed, delta);
+	if (feed->applying)
+		return;
+	do
+		settle(feed, INFINITY);
+	while (begin_next(feed));
 	loop_job_cancel(&feed->apply_job);
+}
+
+void feed_begin_walk(struct feed *feed, struct listener *listener)
+{
+	bool waits = feed->current || !list_is_empty(&feed->walks);
+	list_add_tail(&feed->walks, listener_walk_node(listener));
+	if (waits || !listener_walk(listener, 0))
+		loop_post(loop_of(feed), &feed->apply_job);
 }
 
 static void run_apply(void *data)
@@ -264,12 +332,10 @@ static void run_apply(void *data)
 	/* An index function may be a script's, and may give up the last handle on this. */
 	struct feed *feed = feed_ref(data);
 	double until = clock_now() + BUDGET;
-	for (struct delta *delta; (delta = queue_pop(&feed->queue));) {
-		apply_one(feed, delta);
-		if (clock_now() >= until)
-			break;
-	}
-	if (feed->queue.count)
+	bool more = true;
+	while (more && settle(feed, until) && clock_now() < until)
+		more = begin_next(feed);
+	if (more)
 		loop_post(loop_of(feed), &feed->apply_job);
 	feed_unref(feed);
 }

@@ -58,7 +58,10 @@ struct feed {
 	size_t scope_count, listed_count;
 	struct reflector_counts past; /* of reflectors that are gone */
 	struct queue queue;
-	struct loop_job apply_job; /* waits if and only if the queue is not empty */
+	struct delta *current;     /* under way; NULL between two */
+	bool applying;             /* a function of an index is on the stack, perhaps */
+	struct list walks;         /* listeners that take what is stored: after current, and before what is queued */
+	struct loop_job apply_job; /* waits if there is something to do */
 	struct apply apply;
 	struct store *store;
 	bool synced; /* once true, for good */
@@ -73,13 +76,23 @@ void feed_unref(struct feed *feed);
 void feed_start(struct feed *feed);
 void feed_stop(struct feed *feed); /* ends its requests; the store stays */
 
-/* What the queue holds is applied at once. */
+/* All that came is applied at once. */
 void feed_catch_up(struct feed *feed);
+/* What is under way is finished at once: the delta and the walks. */
+void feed_settle(struct feed *feed);
+/* For who reads the store: it is as before a delta or as after it. Runs no function of an index, so it may be called
+ * inside any script. */
+void feed_mend(struct feed *feed);
+/* The listener is to take what is stored, and no delta comes before it has. A small store's it has at once, where
+ * nothing is under way. */
+void feed_begin_walk(struct feed *feed, struct listener *listener);
 /* What the API answered a write by this host shows in the store at once, where it is of the feed's resource and of what
  * it watches; handlers hear of it from the watch. result: what write_read made of it. */
 void feed_note_write(struct feed *feed, const struct write *write, const struct write_result *result);
-/* As store_each over all of the store, but each object as the watch told it last, whatever own writes show. */
-void feed_each_told(const struct feed *feed, store_visit_fn on_object, void *data);
+/* As store_next over all of the store, but each object as the watch told it last, whatever own writes show; then those
+ * that they hide. */
+struct object *feed_next_told(const struct feed *feed, struct store_cursor *cursor);
+void feed_each_hidden(const struct feed *feed, store_visit_fn on_object, void *data);
 
 bool feed_is_needed(const struct feed *feed);  /* one of its informers is */
 bool feed_is_awaited(const struct feed *feed); /* it is needed, and has never synced */

@@ -82,13 +82,6 @@ void feed_note_write(struct feed *feed, const struct write *write, const struct 
 	object_unref(news);
 }
 
-struct telling {
-	const struct feed *feed;
-	store_visit_fn on_object;
-	void *data;
-	bool stopped;
-};
-
 static const struct overlay_entry *find_entry(const struct feed *feed, const struct object *object)
 {
 	size_t length;
@@ -99,25 +92,19 @@ static const struct overlay_entry *find_entry(const struct feed *feed, const str
 	return entry;
 }
 
-static bool tell(void *data, struct object *object)
+struct object *feed_next_told(const struct feed *feed, struct store_cursor *cursor)
 {
-	struct telling *telling = data;
-	telling->stopped = !telling->on_object(telling->data, object);
-	return !telling->stopped;
+	for (struct object *object; (object = store_next(feed->store, cursor, NULL));) {
+		const struct overlay_entry *entry = find_entry(feed, object);
+		struct object *told = entry ? overlay_history(entry) : object;
+		if (told)
+			return told;
+	}
+	return NULL;
 }
 
-static bool tell_stored(void *data, struct object *object)
+void feed_each_hidden(const struct feed *feed, store_visit_fn on_object, void *data)
 {
-	const struct telling *telling = data;
-	const struct overlay_entry *entry = find_entry(telling->feed, object);
-	struct object *told = entry ? overlay_history(entry) : object;
-	return !told || tell(data, told);
-}
-
-void feed_each_told(const struct feed *feed, store_visit_fn on_object, void *data)
-{
-	struct telling telling = {feed, on_object, data, false};
-	store_each(feed->store, NULL, tell_stored, &telling);
-	for (size_t i = 0; i < feed->scope_count && !telling.stopped; i++)
-		overlay_each_hidden(&feed->scopes[i].overlay, tell, &telling);
+	for (size_t i = 0; i < feed->scope_count; i++)
+		overlay_each_hidden(&feed->scopes[i].overlay, on_object, data);
 }

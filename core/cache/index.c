@@ -23,18 +23,9 @@ struct index *index_new(const char *name, struct store_index_fn fn)
 	return index;
 }
 
-void index_forget_unfiled(struct index *index)
-{
-	for (; index->next < index->unfiled_count; index->next++)
-		object_unref(index->unfiled[index->next]);
-	alloc_free(index->unfiled);
-	index->unfiled = NULL;
-}
-
 void index_free(struct index *index)
 {
 	list_remove(&index->node);
-	index_forget_unfiled(index);
 	if (index->fn.free)
 		index->fn.free(index->fn.data);
 	keymap_fini(&index->values);

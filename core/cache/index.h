@@ -15,9 +15,7 @@ struct index {
 	char *name;
 	struct store_index_fn fn;
 	struct keymap values; /* struct index_value; none is empty */
-	struct object *
-	    *unfiled; /* counted: what the store held when the index came, from next on; NULL when all is filed */
-	size_t next, unfiled_count;
+	uint32_t unfiled;     /* the store's entry from which on those may not be filed; 0 when all are */
 };
 
 struct index_value {
@@ -38,7 +36,6 @@ struct posting {
 
 struct index *index_new(const char *name, struct store_index_fn fn);
 void index_free(struct index *index); /* no posting may be left */
-void index_forget_unfiled(struct index *index);
 
 /* Files the entry under what fn says of object now. *postings is the entry's list, over all indexes. */
 void index_update(struct index *index, void *entry, struct object *object, struct posting **postings);

@@ -119,6 +119,17 @@ void informer_detach(struct informer *informer, struct listener *listener)
 {
 	(void)informer;
 	list_remove(listener_node(listener));
+	list_remove(listener_walk_node(listener));
+}
+
+void informer_begin_walk(struct informer *informer, struct listener *listener)
+{
+	feed_begin_walk(informer->feed, listener);
+}
+
+void informer_settle(struct informer *informer)
+{
+	feed_settle(informer->feed);
 }
 
 void informer_notify(struct informer *informer, const struct notification *notification)
@@ -135,9 +146,16 @@ void informer_join(struct informer *informer, struct feed *feed)
 	leave_feed(informer);
 	informer->feed = feed_ref(feed);
 	list_add_tail(&feed->informers, &informer->node);
-	feed_unref(before);
-	LIST_EACH (&informer->listeners, node)
+	struct list walking, listening;
+	list_init(&walking);
+	list_init(&listening);
+	list_move(&walking, &before->walks);
+	list_move(&listening, &informer->listeners);
+	LIST_EACH (&walking, node)
+		listener_take_stored(listener_of_walk_node(node));
+	LIST_EACH (&listening, node)
 		listener_take_stored(listener_of_node(node));
+	feed_unref(before);
 	informer_changed(informer);
 }
 
@@ -228,12 +246,18 @@ bool informer_keeps_finalizers(const struct informer *informer)
 
 struct store *informer_store(struct informer *informer)
 {
+	feed_mend(informer->feed);
 	return informer->feed->store;
 }
 
-void informer_each_told(const struct informer *informer, store_visit_fn on_object, void *data)
+struct object *informer_next_told(const struct informer *informer, struct store_cursor *cursor)
 {
-	feed_each_told(informer->feed, on_object, data);
+	return feed_next_told(informer->feed, cursor);
+}
+
+void informer_each_hidden(const struct informer *informer, store_visit_fn on_object, void *data)
+{
+	feed_each_hidden(informer->feed, on_object, data);
 }
 
 const char *informer_kind(const struct informer *informer)

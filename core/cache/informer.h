@@ -57,11 +57,9 @@ bool informer_is_whole(const struct informer *informer);
 /* Whether its objects say what it takes to put a finalizer on them, or to take one away, and lose nobody else's. Not
  * where a transform may leave that out. */
 bool informer_keeps_finalizers(const struct informer *informer);
-bool informer_leads(const struct informer *informer);    /* the first of those that share its watch */
-struct store *informer_store(struct informer *informer); /* another one after a change, once the kind is looked up */
-/* As store_each over all of it, but each object as handlers were told it, before own writes that the watch has yet to
- * tell: what a handler that comes late is told. */
-void informer_each_told(const struct informer *informer, store_visit_fn on_object, void *data);
+bool informer_leads(const struct informer *informer); /* the first of those that share its watch */
+/* For reading: it is as before a relist or as after it. Another one after a change, once the kind is looked up. */
+struct store *informer_store(struct informer *informer);
 const char *informer_kind(const struct informer *informer); /* as asked until it is resolved; then the server's */
 const char *
 informer_label(const struct informer *informer); /* "v1/Pod", "apps/v1/Deployment shop app=web": for logs and tables */
@@ -112,6 +110,13 @@ void informer_stop(struct informer *informer);
 /* For listener.c only: attach to be given each notification from now on. */
 void informer_attach(struct informer *informer, struct listener *listener);
 void informer_detach(struct informer *informer, struct listener *listener);
+/* The listener is to take what is stored with listener_walk, before anything newer. */
+void informer_begin_walk(struct informer *informer, struct listener *listener);
+void informer_settle(struct informer *informer); /* finishes walks, and what they wait for, at once */
+/* The stored objects one by one, but each as handlers were told it, before own writes that the watch has yet to tell;
+ * then those that such writes hide. */
+struct object *informer_next_told(const struct informer *informer, struct store_cursor *cursor);
+void informer_each_hidden(const struct informer *informer, store_visit_fn on_object, void *data);
 struct loop *informer_loop(const struct informer *informer);
 
 #endif

@@ -105,12 +105,14 @@ static void describe_scopes(const struct feed *feed, struct informer_report *out
 	memcpy(out->message, report.err.message, sizeof(out->message));
 }
 
-/* What is stored, and what a list that is not yet applied has brought. */
+/* What is stored, where a relist under way has done nothing yet, and what a list that is not yet applied has brought.
+ */
 static void count(const struct feed *feed, struct informer_report *out)
 {
+	const struct replace *replace = &feed->apply.replace;
 	out->counts = feed->past;
-	out->objects = store_count(feed->store);
-	out->bytes = store_bytes(feed->store);
+	out->objects = replace->phase ? replace->objects : store_count(feed->store);
+	out->bytes = replace->phase ? replace->bytes : store_bytes(feed->store);
 	for (size_t i = 0; i < feed->scope_count; i++) {
 		struct reflector_report report;
 		if (!feed->scopes[i].reflector)

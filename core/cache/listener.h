@@ -34,8 +34,8 @@ struct listener_options {
 
 /* Keeps a reference to the informer. Silent until opened. */
 struct listener *listener_new(struct informer *informer, const struct listener_options *options);
-/* The store's present content becomes adds with initial = true, before anything newer. Call once the informer has
- * synced, or earlier: then the first list's items are the initial adds when they come. */
+/* The store's content becomes adds with initial = true, before anything newer; of a large store in turns. Call once the
+ * informer has synced, or earlier: then the first list's items are the initial adds when they come. */
 void listener_open(struct listener *listener);
 void listener_close(struct listener *listener); /* nothing newer comes; what waits can be popped as before */
 void listener_free(struct listener *listener);  /* drops what waits */
@@ -45,13 +45,18 @@ bool listener_pop(struct listener *listener, struct notification *out); /* false
 void listener_done(struct listener *listener);
 /* Opened, the informer has synced, and all of the initial state has been popped and done. */
 bool listener_has_synced(const struct listener *listener);
-size_t listener_depth(const struct listener *listener); /* waiting */
+size_t listener_depth(const struct listener *listener); /* waiting; not 0 while it takes from the store */
 double listener_age(const struct listener *listener);   /* seconds that the oldest has waited; 0 when none */
 
-/* For informer.c only. Takes references of its own. */
+/* For informer.c and feed.c only. Takes references of its own. */
 void listener_notify(struct listener *listener, const struct notification *notification);
 void listener_take_stored(struct listener *listener); /* opened before its informer got this store */
-struct list *listener_node(struct listener *listener);
+/* Goes on with what the listener takes from the store, until that time on clock_now's scale and a little in any case.
+ * True when it has it all; until then the store does not change. */
+bool listener_walk(struct listener *listener, double until);
+struct list *listener_node(struct listener *listener); /* in the informer's list: it is told what is new */
 struct listener *listener_of_node(struct list *node);
+struct list *listener_walk_node(struct listener *listener); /* in the feed's list: it takes from the store */
+struct listener *listener_of_walk_node(struct list *node);
 
 #endif

@@ -56,6 +56,7 @@ static bool is_integer(const char *version)
 void overlay_init(struct overlay *overlay, struct store *store)
 {
 	overlay->store = store;
+	overlay->relisting = false;
 	keymap_init(&overlay->entries, entry_key);
 	list_init(&overlay->ahead);
 	list_init(&overlay->passed);
@@ -111,7 +112,8 @@ static void line_up(struct overlay *overlay, struct overlay_entry *entry)
 
 static void store_object(struct overlay *overlay, struct object *object)
 {
-	object_unref(store_put(overlay->store, object));
+	object_unref(overlay->relisting ? store_put_unfiled(overlay->store, object)
+					: store_put(overlay->store, object));
 }
 
 static void store_nothing(struct overlay *overlay, const struct overlay_entry *entry)
@@ -268,6 +270,7 @@ static void lift_all(struct overlay *overlay, struct list *entries)
 
 void overlay_lift(struct overlay *overlay)
 {
+	overlay->relisting = true;
 	lift_all(overlay, &overlay->ahead);
 	lift_all(overlay, &overlay->passed);
 }
@@ -304,6 +307,7 @@ void overlay_lay(struct overlay *overlay, const char *version, double truth)
 	list_move(&entries, &overlay->passed);
 	LIST_EACH (&entries, node)
 		lay(overlay, entry_of(node), version, truth);
+	overlay->relisting = false;
 }
 
 static bool each_hidden(const struct list *entries, store_visit_fn on_object, void *data)

@@ -23,6 +23,7 @@ struct overlay {
 	struct keymap entries;
 	struct list ahead;  /* entries by version */
 	struct list passed; /* tombstones whose version the watch has passed, while it still shows the uid */
+	bool relisting;     /* from overlay_lift to overlay_lay */
 };
 
 struct overlay_entry;
@@ -54,7 +55,7 @@ struct object *overlay_tell(struct overlay *overlay, struct overlay_entry *entry
 /* The watch has told all up to that version: entries end. Nothing where it is no integer. */
 void overlay_pass(struct overlay *overlay, const char *version);
 
-/* For a relist: the store shows the history until overlay_lay. */
+/* For a relist: the store shows the history until overlay_lay. Neither calls an index function: store_file has to. */
 void overlay_lift(struct overlay *overlay);
 /* The list was of that version (NULL: unknown). Where it is the truth, an answer from before `truth` (clock_now's
  * scale) has nothing to add to it, whatever the versions say; 0 where it is not. */

@@ -1,6 +1,9 @@
 #include "cache/queue.h"
 
+#include <math.h>
+
 #include "base/alloc.h"
+#include "base/clock.h"
 
 ALLOC_TYPE(delta_type, "delta");
 
@@ -12,17 +15,28 @@ struct delta *delta_new(enum delta_type type)
 	return delta;
 }
 
-void delta_free(struct delta *delta)
+/* Objects between two looks at the clock. */
+#define STRIDE 64
+
+bool delta_free_some(struct delta *delta, double until)
 {
-	if (!delta)
-		return;
+	while (delta->count) {
+		object_unref(delta->objects[--delta->count]);
+		if (delta->count % STRIDE == 0 && clock_now() >= until)
+			return false;
+	}
 	object_unref(delta->object);
-	for (size_t i = 0; i < delta->count; i++)
-		object_unref(delta->objects[i]);
 	alloc_free(delta->objects);
 	alloc_free(delta->namespace);
 	alloc_free(delta->version);
 	alloc_object_free(&delta_type, delta);
+	return true;
+}
+
+void delta_free(struct delta *delta)
+{
+	if (delta)
+		delta_free_some(delta, INFINITY);
 }
 
 void queue_init(struct queue *queue)

@@ -2,6 +2,8 @@
 #ifndef PERILUNE_CACHE_QUEUE_H
 #define PERILUNE_CACHE_QUEUE_H
 
+#include <stdbool.h>
+
 #include "base/list.h"
 #include "cache/object.h"
 
@@ -37,5 +39,7 @@ struct delta *queue_pop(struct queue *queue);              /* owned by the calle
 
 struct delta *delta_new(enum delta_type type);
 void delta_free(struct delta *delta);
+/* Frees it in turns, each until that time on clock_now's scale, and true when it is freed. */
+bool delta_free_some(struct delta *delta, double until);
 
 #endif

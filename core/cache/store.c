@@ -11,45 +11,64 @@
 
 ALLOC_TYPE(store_type, "store");
 
+/* A list of entries by their numbers: first and last of the whole, next and previous of one. 0 is none, which is the
+ * head. */
+struct link {
+	uint32_t next, prev;
+};
+
+/* Each entry stands in two. */
+enum list_kind { IN_ORDER, IN_SPACE, LIST_KINDS };
+
 /* A namespace's objects, in the store's order. None is empty. */
 struct space {
-	struct list entries;
+	struct link entries;
 	size_t count;
 	size_t length;
 	char name[];
 };
 
-/* One key. 64 bytes, from chunks. */
+/* One key. 24 bytes; what few stores or few calls need stands in its chunk. */
 struct entry {
 	struct object *object; /* NULL for a free one */
-	struct list in_order;  /* of the store, or of the free ones */
-	struct list in_space;
-	struct space *space;
-	struct posting *postings;
-	uint32_t round; /* the last that it belongs to */
+	struct link links[LIST_KINDS];
 };
 
-#define CHUNK_ENTRIES 63
+#define CHUNK_ENTRIES 64
 struct chunk {
-	struct chunk *next;
 	struct entry entries[CHUNK_ENTRIES];
+	struct posting **postings; /* one for each entry; NULL as long as no index has come by */
+	uint64_t touched;          /* those that belong to the round, a bit each */
+	uint64_t unfiled;          /* those that indexes have under what their object was before, if at all */
 };
 
 struct store {
-	struct keymap entries; /* by the object's key */
-	struct list order;
+	struct keymap entries; /* their numbers, by the object's key */
+	struct link order;
 	struct keymap spaces;
 	struct list indexes;
-	struct chunk *chunks;
-	struct list free;
+	struct chunk **chunks; /* of the numbers from 1 on; chunks don't move */
+	size_t chunk_count;
+	uint32_t used; /* the highest number given out */
+	uint32_t free; /* the first of those given back, which are joined by links[IN_ORDER].next; 0 for none */
 	size_t bytes;
-	uint32_t round;
+	size_t unfiled; /* entries */
+	bool filing;    /* an index function is being called, which may ask an index */
 };
 
-static const char *entry_key(const void *item, size_t *length)
+static struct chunk *chunk_of(const struct store *store, uint32_t number)
 {
-	const struct entry *entry = item;
-	return object_key(entry->object, length);
+	return store->chunks[(number - 1) / CHUNK_ENTRIES];
+}
+
+static struct entry *entry_of(const struct store *store, uint32_t number)
+{
+	return &chunk_of(store, number)->entries[(number - 1) % CHUNK_ENTRIES];
+}
+
+static const char *entry_key(const void *data, uint32_t number, size_t *length)
+{
+	return object_key(entry_of(data, number)->object, length);
 }
 
 static const char *space_key(const void *item, size_t *length)
@@ -59,135 +78,286 @@ static const char *space_key(const void *item, size_t *length)
 	return space->name;
 }
 
+static struct link *link_of(const struct store *store, enum list_kind kind, struct link *head, uint32_t number)
+{
+	return number ? &entry_of(store, number)->links[kind] : head;
+}
+
+static void append(struct store *store, enum list_kind kind, struct link *head, uint32_t number)
+{
+	*link_of(store, kind, head, number) = (struct link){.next = 0, .prev = head->prev};
+	link_of(store, kind, head, head->prev)->next = number;
+	head->prev = number;
+}
+
+static void take_out(struct store *store, enum list_kind kind, struct link *head, uint32_t number)
+{
+	const struct link *link = link_of(store, kind, head, number);
+	link_of(store, kind, head, link->prev)->next = link->next;
+	link_of(store, kind, head, link->next)->prev = link->prev;
+}
+
 struct store *store_new(void)
 {
 	struct store *store = alloc_object(&store_type, sizeof(*store));
-	keymap_init(&store->entries, entry_key);
+	keymap_init_numbers(&store->entries, entry_key, store);
 	keymap_init(&store->spaces, space_key);
-	list_init(&store->order);
 	list_init(&store->indexes);
-	list_init(&store->free);
 	return store;
 }
 
-static struct entry *take_entry(struct store *store)
+static void add_chunk(struct store *store)
 {
-	if (list_is_empty(&store->free)) {
-		struct chunk *chunk = alloc_zero(sizeof(*chunk));
-		chunk->next = store->chunks;
-		store->chunks = chunk;
-		for (size_t i = 0; i < CHUNK_ENTRIES; i++)
-			list_add_tail(&store->free, &chunk->entries[i].in_order);
+	size_t count = store->chunk_count;
+	if (!(count & (count - 1)))
+		store->chunks = alloc_resize(store->chunks, (count ? 2 * count : 1) * sizeof(*store->chunks));
+	store->chunks[store->chunk_count++] = alloc_zero(sizeof(struct chunk));
+}
+
+static uint32_t take_number(struct store *store)
+{
+	uint32_t number = store->free;
+	if (number) {
+		store->free = entry_of(store, number)->links[IN_ORDER].next;
+		return number;
 	}
-	return LIST_ENTRY(list_pop(&store->free), struct entry, in_order);
+	if (store->used == store->chunk_count * CHUNK_ENTRIES)
+		add_chunk(store);
+	return ++store->used;
+}
+
+static void give_back(struct store *store, uint32_t number)
+{
+	struct entry *entry = entry_of(store, number);
+	entry->object = NULL;
+	entry->links[IN_ORDER].next = store->free;
+	store->free = number;
+}
+
+static struct space *find_space(const struct store *store, const struct object *object)
+{
+	size_t length;
+	const char *name = object_namespace(object, &length);
+	return keymap_get(&store->spaces, name, length);
 }
 
 static struct space *space_of(struct store *store, const struct object *object)
 {
 	size_t length;
 	const char *name = object_namespace(object, &length);
-	struct space *space = keymap_get(&store->spaces, name, length);
+	struct space *space = find_space(store, object);
 	if (space)
 		return space;
 	space = alloc_zero(sizeof(*space) + length + 1);
-	list_init(&space->entries);
 	space->length = length;
 	memcpy(space->name, name, length);
 	keymap_put(&store->spaces, space);
 	return space;
 }
 
-static void leave_space(struct store *store, struct entry *entry)
+static void leave_space(struct store *store, uint32_t number)
 {
-	struct space *space = entry->space;
-	list_remove(&entry->in_space);
+	struct space *space = find_space(store, entry_of(store, number)->object);
+	take_out(store, IN_SPACE, &space->entries, number);
 	if (--space->count)
 		return;
 	keymap_remove(&store->spaces, space->name, space->length);
 	alloc_free(space);
 }
 
-static void update_indexes(struct store *store, struct entry *entry)
+static uint64_t bit_of(uint32_t number)
 {
+	return (uint64_t)1 << (number - 1) % CHUNK_ENTRIES;
+}
+
+static void touch(struct store *store, uint32_t number)
+{
+	chunk_of(store, number)->touched |= bit_of(number);
+}
+
+static struct posting **postings_of(const struct store *store, uint32_t number)
+{
+	struct chunk *chunk = chunk_of(store, number);
+	if (!chunk->postings)
+		chunk->postings = alloc_zero(CHUNK_ENTRIES * sizeof(*chunk->postings));
+	return &chunk->postings[(number - 1) % CHUNK_ENTRIES];
+}
+
+static void file(const struct store *store, struct index *index, uint32_t number)
+{
+	struct entry *entry = entry_of(store, number);
+	index_update(index, entry, entry->object, postings_of(store, number));
+}
+
+static void note_filed(struct store *store, uint32_t number)
+{
+	struct chunk *chunk = chunk_of(store, number);
+	store->unfiled -= chunk->unfiled & bit_of(number) ? 1 : 0;
+	chunk->unfiled &= ~bit_of(number);
+}
+
+static void update_indexes(struct store *store, uint32_t number)
+{
+	bool outer = store->filing;
+	note_filed(store, number);
+	store->filing = true;
 	LIST_EACH (&store->indexes, node)
-		index_update(LIST_ENTRY(node, struct index, node), entry, entry->object, &entry->postings);
+		file(store, LIST_ENTRY(node, struct index, node), number);
+	store->filing = outer;
 }
 
-static void insert(struct store *store, struct object *object)
+static void note_unfiled(struct store *store, uint32_t number)
 {
-	struct entry *entry = take_entry(store);
-	entry->object = object_ref(object);
-	entry->round = store->round;
-	entry->space = space_of(store, object);
-	entry->space->count++;
-	list_add_tail(&entry->space->entries, &entry->in_space);
-	list_add_tail(&store->order, &entry->in_order);
-	keymap_put(&store->entries, entry);
+	struct chunk *chunk = chunk_of(store, number);
+	if (list_is_empty(&store->indexes))
+		return;
+	store->unfiled += chunk->unfiled & bit_of(number) ? 0 : 1;
+	chunk->unfiled |= bit_of(number);
+}
+
+static bool file_chunk(struct store *store, size_t i, double until)
+{
+	struct chunk *chunk = store->chunks[i];
+	while (chunk->unfiled) {
+		update_indexes(store, (uint32_t)(i * CHUNK_ENTRIES + (size_t)__builtin_ctzll(chunk->unfiled) + 1));
+		if (clock_now() >= until)
+			return false;
+	}
+	return true;
+}
+
+bool store_file(struct store *store, double until)
+{
+	for (size_t i = 0; store->unfiled && !store->filing && i < store->chunk_count; i++)
+		if (!file_chunk(store, i, until))
+			break;
+	return !store->unfiled || store->filing;
+}
+
+/* index NULL: all. */
+static void leave_index(const struct store *store, struct index *index, uint32_t number)
+{
+	if (chunk_of(store, number)->postings)
+		index_clear(index, postings_of(store, number));
+}
+
+static uint32_t insert(struct store *store, struct object *object)
+{
+	uint32_t number = take_number(store);
+	struct space *space = space_of(store, object);
+	entry_of(store, number)->object = object_ref(object);
+	touch(store, number);
+	space->count++;
+	append(store, IN_SPACE, &space->entries, number);
+	append(store, IN_ORDER, &store->order, number);
+	keymap_put_number(&store->entries, number);
 	store->bytes += object_length(object);
-	update_indexes(store, entry);
+	return number;
 }
 
-static struct entry *find(const struct store *store, const char *key, size_t length)
+static uint32_t find(const struct store *store, const char *key, size_t length)
 {
-	return keymap_get(&store->entries, key, length);
+	return keymap_get_number(&store->entries, key, length);
+}
+
+/* Returns the entry's number. */
+static uint32_t put(struct store *store, struct object *object, struct object **before)
+{
+	size_t length;
+	const char *key = object_key(object, &length);
+	uint32_t number = find(store, key, length);
+	*before = NULL;
+	if (!number)
+		return insert(store, object);
+	struct entry *entry = entry_of(store, number);
+	*before = entry->object;
+	entry->object = object_ref(object);
+	touch(store, number);
+	store->bytes += object_length(object) - object_length(*before);
+	return number;
 }
 
 struct object *store_put(struct store *store, struct object *object)
 {
-	size_t length;
-	const char *key = object_key(object, &length);
-	struct entry *entry = find(store, key, length);
-	if (!entry) {
-		insert(store, object);
-		return NULL;
-	}
-	struct object *before = entry->object;
-	entry->object = object_ref(object);
-	entry->round = store->round;
-	store->bytes += object_length(object) - object_length(before);
-	update_indexes(store, entry);
+	struct object *before;
+	update_indexes(store, put(store, object, &before));
 	return before;
+}
+
+struct object *store_put_unfiled(struct store *store, struct object *object)
+{
+	struct object *before;
+	note_unfiled(store, put(store, object, &before));
+	return before;
+}
+
+/* An index that was to file it next goes on behind it. */
+static void pass_over(struct store *store, uint32_t number)
+{
+	LIST_EACH (&store->indexes, node) {
+		struct index *index = LIST_ENTRY(node, struct index, node);
+		if (index->unfiled == number)
+			index->unfiled = entry_of(store, number)->links[IN_ORDER].next;
+	}
 }
 
 struct object *store_remove(struct store *store, const char *key, size_t length)
 {
-	struct entry *entry = keymap_remove(&store->entries, key, length);
-	if (!entry)
+	uint32_t number = keymap_remove_number(&store->entries, key, length);
+	if (!number)
 		return NULL;
-	struct object *object = entry->object;
-	index_clear(NULL, &entry->postings);
-	leave_space(store, entry);
-	list_remove(&entry->in_order);
-	entry->object = NULL;
-	list_add_tail(&store->free, &entry->in_order);
+	struct object *object = entry_of(store, number)->object;
+	pass_over(store, number);
+	note_filed(store, number);
+	leave_index(store, NULL, number);
+	leave_space(store, number);
+	take_out(store, IN_ORDER, &store->order, number);
+	give_back(store, number);
 	store->bytes -= object_length(object);
 	return object;
 }
 
-void store_free(struct store *store)
+static void free_last_chunk(struct store *store)
 {
-	if (!store)
-		return;
-	LIST_EACH (&store->order, node) {
-		size_t length;
-		const char *key = entry_key(LIST_ENTRY(node, struct entry, in_order), &length);
-		object_unref(store_remove(store, key, length));
+	struct chunk *chunk = store->chunks[--store->chunk_count];
+	for (size_t i = 0; i < CHUNK_ENTRIES; i++) {
+		if (chunk->postings)
+			index_clear(NULL, &chunk->postings[i]);
+		object_unref(chunk->entries[i].object);
+	}
+	alloc_free(chunk->postings);
+	alloc_free(chunk);
+}
+
+bool store_free_some(struct store *store, double until)
+{
+	while (store->chunk_count) {
+		free_last_chunk(store);
+		if (clock_now() >= until)
+			return false;
 	}
 	LIST_EACH (&store->indexes, node)
 		index_free(LIST_ENTRY(node, struct index, node));
-	for (struct chunk *chunk = store->chunks, *next; chunk; chunk = next) {
-		next = chunk->next;
-		alloc_free(chunk);
-	}
+	size_t cursor = 0;
+	for (struct space *space; (space = keymap_next(&store->spaces, &cursor));)
+		alloc_free(space);
+	alloc_free(store->chunks);
 	keymap_fini(&store->entries);
 	keymap_fini(&store->spaces);
 	alloc_object_free(&store_type, store);
+	return true;
+}
+
+void store_free(struct store *store)
+{
+	if (store)
+		store_free_some(store, INFINITY);
 }
 
 struct object *store_get_key(const struct store *store, const char *key, size_t length)
 {
-	struct entry *entry = find(store, key, length);
-	return entry ? entry->object : NULL;
+	uint32_t number = find(store, key, length);
+	return number ? entry_of(store, number)->object : NULL;
 }
 
 struct object *store_get(const struct store *store, const char *namespace, const char *name)
@@ -206,16 +376,17 @@ struct object *store_get(const struct store *store, const char *namespace, const
 
 void store_begin_round(struct store *store)
 {
-	store->round++;
+	for (size_t i = 0; i < store->chunk_count; i++)
+		store->chunks[i]->touched = 0;
 }
 
 struct object *store_touch(struct store *store, const char *key, size_t length)
 {
-	struct entry *entry = find(store, key, length);
-	if (!entry)
+	uint32_t number = find(store, key, length);
+	if (!number)
 		return NULL;
-	entry->round = store->round;
-	return entry->object;
+	touch(store, number);
+	return entry_of(store, number)->object;
 }
 
 size_t store_count(const struct store *store)
@@ -238,22 +409,11 @@ static struct index *find_index(const struct store *store, const char *name)
 	return NULL;
 }
 
-static bool note_unfiled(void *data, struct object *object)
-{
-	struct index *index = data;
-	index->unfiled[index->unfiled_count++] = object_ref(object);
-	return true;
-}
-
 /* One that holds nothing yet. */
 static void insert_index(struct store *store, struct index *index)
 {
 	list_add_tail(&store->indexes, &index->node);
-	if (!store->entries.count)
-		return;
-	index->next = index->unfiled_count = 0;
-	index->unfiled = alloc_zero(store->entries.count * sizeof(*index->unfiled));
-	store_each(store, NULL, note_unfiled, index);
+	index->unfiled = store->order.next;
 }
 
 int store_add_index(struct store *store, const char *name, struct store_index_fn fn)
@@ -264,29 +424,20 @@ int store_add_index(struct store *store, const char *name, struct store_index_fn
 	return 0;
 }
 
-/* The entry may hold another object by now, or be gone; one that is filed already is filed again, to the same end. */
-static void file_one(const struct store *store, struct index *index)
+/* One that is filed already, as it came or changed since the index did, is filed again, to the same end. */
+static bool file_until(struct store *store, struct index *index, double until)
 {
-	struct object *object = index->unfiled[index->next++];
-	size_t length;
-	const char *key = object_key(object, &length);
-	struct entry *entry = find(store, key, length);
-	if (entry)
-		index_update(index, entry, entry->object, &entry->postings);
-	object_unref(object);
-}
-
-static bool file_until(const struct store *store, struct index *index, double until)
-{
-	while (index->unfiled && index->next < index->unfiled_count) {
-		file_one(store, index);
+	bool outer = store->filing;
+	store->filing = true;
+	while (index->unfiled) {
+		uint32_t number = index->unfiled;
+		index->unfiled = entry_of(store, number)->links[IN_ORDER].next;
+		file(store, index, number);
 		if (clock_now() >= until)
 			break;
 	}
-	if (index->unfiled && index->next < index->unfiled_count)
-		return false;
-	index_forget_unfiled(index);
-	return true;
+	store->filing = outer;
+	return !index->unfiled;
 }
 
 bool store_file_index(struct store *store, const char *name, double until)
@@ -297,7 +448,7 @@ bool store_file_index(struct store *store, const char *name, double until)
 
 void store_move_indexes(struct store *from, struct store *to)
 {
-	assert(list_is_empty(&from->order));
+	assert(!from->entries.count);
 	for (struct list *node; (node = list_pop(&from->indexes));) {
 		struct index *index = LIST_ENTRY(node, struct index, node);
 		if (find_index(to, index->name))
@@ -309,8 +460,8 @@ void store_move_indexes(struct store *from, struct store *to)
 
 static void remove_index(struct store *store, struct index *index)
 {
-	LIST_EACH (&store->order, node)
-		index_clear(index, &LIST_ENTRY(node, struct entry, in_order)->postings);
+	for (uint32_t number = 1; number <= store->used; number++)
+		leave_index(store, index, number);
 	index_free(index);
 }
 
@@ -335,46 +486,40 @@ bool store_has_index(const struct store *store, const char *name)
 	return find_index(store, name) != NULL;
 }
 
-static void each_in_order(const struct store *store, bool missed, store_visit_fn on_object, void *data)
+struct store_cursor store_begin(const struct store *store, const char *namespace)
 {
-	LIST_EACH (&store->order, node) {
-		const struct entry *entry = LIST_ENTRY(node, struct entry, in_order);
-		if ((!missed || entry->round != store->round) && !on_object(data, entry->object))
-			return;
-	}
+	if (!namespace)
+		return (struct store_cursor){store->order.next, false};
+	const struct space *space = keymap_get(&store->spaces, namespace, strlen(namespace));
+	return (struct store_cursor){space ? space->entries.next : 0, true};
 }
 
-static void each_of(const struct store *store, const char *namespace, bool missed, store_visit_fn on_object, void *data)
+struct object *store_next(const struct store *store, struct store_cursor *cursor, bool *missed)
 {
-	if (!namespace) {
-		each_in_order(store, missed, on_object, data);
-		return;
-	}
-	const struct space *space = keymap_get(&store->spaces, namespace, strlen(namespace));
-	if (!space)
-		return;
-	LIST_EACH (&space->entries, node) {
-		const struct entry *entry = LIST_ENTRY(node, struct entry, in_space);
-		if ((!missed || entry->round != store->round) && !on_object(data, entry->object))
-			return;
-	}
+	uint32_t number = cursor->next;
+	if (!number)
+		return NULL;
+	const struct entry *entry = entry_of(store, number);
+	cursor->next = entry->links[cursor->in_space ? IN_SPACE : IN_ORDER].next;
+	if (missed)
+		*missed = !(chunk_of(store, number)->touched & bit_of(number));
+	return entry->object;
 }
 
 void store_each(const struct store *store, const char *namespace, store_visit_fn on_object, void *data)
 {
-	each_of(store, namespace, false, on_object, data);
-}
-
-void store_each_missed(const struct store *store, const char *namespace, store_visit_fn on_object, void *data)
-{
-	each_of(store, namespace, true, on_object, data);
+	struct store_cursor cursor = store_begin(store, namespace);
+	for (struct object *object; (object = store_next(store, &cursor, NULL));)
+		if (!on_object(data, object))
+			return;
 }
 
 void store_each_index(struct store *store, const char *index_name, const char *value, size_t length,
 		      store_visit_fn on_object, void *data)
 {
 	struct index *index = find_index(store, index_name);
-	if (index)
+	store_file(store, INFINITY);
+	if (index && !store->filing)
 		file_until(store, index, INFINITY);
 	const struct index_value *found = index ? index_find(index, value, length) : NULL;
 	if (!found)
@@ -432,41 +577,62 @@ struct store_index_fn store_path_index(struct json_path *path)
 	return (struct store_index_fn){.values = path_values, .free = free_path, .data = path};
 }
 
-static void check_postings(const struct store *store, const struct entry *entry)
+#ifdef PERILUNE_DEBUG
+static void check_postings(const struct store *store, const struct entry *entry, const struct posting *postings)
 {
-	(void)store; /* without assertions */
-	for (const struct posting *posting = entry->postings; posting; posting = posting->next) {
+	for (const struct posting *posting = postings; posting; posting = posting->next) {
 		assert(posting->entry == entry && !posting->seen && !posting->value->current);
 		assert(index_find(posting->index, posting->value->text, posting->value->length) == posting->value);
 		assert(find_index(store, posting->index->name) == posting->index);
 	}
 }
 
+static void check_entry(const struct store *store, uint32_t number)
+{
+	size_t length;
+	const struct entry *entry = entry_of(store, number);
+	const char *key = object_key(entry->object, &length);
+	assert(find(store, key, length) == number);
+	if (chunk_of(store, number)->postings)
+		check_postings(store, entry, *postings_of(store, number));
+}
+
+static size_t check_space(const struct store *store, const struct space *space)
+{
+	size_t count = 0;
+	uint32_t last = 0;
+	for (uint32_t number = space->entries.next; number; number = entry_of(store, number)->links[IN_SPACE].next) {
+		assert(entry_of(store, number)->links[IN_SPACE].prev == last);
+		assert(find_space(store, entry_of(store, number)->object) == space);
+		last = number;
+		count++;
+	}
+	assert(count && count == space->count && space->entries.prev == last);
+	return count;
+}
+#endif
+
 void store_check(const struct store *store)
 {
 #ifdef PERILUNE_DEBUG
-	size_t count = 0, bytes = 0, spaced = 0;
-	LIST_EACH (&store->order, node) {
-		const struct entry *entry = LIST_ENTRY(node, struct entry, in_order);
-		size_t length;
-		const char *key = object_key(entry->object, &length);
-		assert(find(store, key, length) == entry);
-		size_t space;
-		const char *name = object_namespace(entry->object, &space);
-		assert(entry->space->length == space && !memcmp(entry->space->name, name, space));
-		check_postings(store, entry);
-		bytes += object_length(entry->object);
+	size_t count = 0, bytes = 0, spaced = 0, cursor = 0, unfiled = 0;
+	uint32_t last = 0;
+	for (size_t i = 0; i < store->chunk_count; i++)
+		unfiled += (size_t)__builtin_popcountll(store->chunks[i]->unfiled);
+	assert(unfiled == store->unfiled);
+	for (uint32_t number = store->order.next; number; number = entry_of(store, number)->links[IN_ORDER].next) {
+		assert(entry_of(store, number)->links[IN_ORDER].prev == last);
+		check_entry(store, number);
+		bytes += object_length(entry_of(store, number)->object);
+		last = number;
 		count++;
 	}
-	size_t cursor = 0;
-	for (const struct space *space; (space = keymap_next(&store->spaces, &cursor));) {
-		assert(space->count);
-		spaced += space->count;
-	}
+	for (const struct space *space; (space = keymap_next(&store->spaces, &cursor));)
+		spaced += check_space(store, space);
+	assert(count == store->entries.count && bytes == store->bytes && spaced == count && store->order.prev == last);
 	keymap_check(&store->entries);
 	keymap_check(&store->spaces);
-	assert(count == store->entries.count && bytes == store->bytes && spaced == count);
 #else
-	(void)store, (void)check_postings;
+	(void)store;
 #endif
 }

@@ -21,9 +21,17 @@ ALLOC_TYPE(loop_type, "loop");
 #define LONGEST_WAIT 59.743
 #define LEAST_WAIT 1e-5 /* less is none */
 #define STOPPED_WAIT 0.1
+#define ENDING_TIME 0.001 /* of each round */
 
 struct deferred {
 	loop_fn free_fn;
+	void *object;
+};
+
+/* One of loop_free_slowly. */
+struct ending {
+	struct list node;
+	bool (*free_some)(void *object, double until);
 	void *object;
 };
 
@@ -51,6 +59,7 @@ struct loop {
 	struct list first, jobs; /* the former run ahead of the timers */
 	struct deferred *deferred;
 	size_t deferred_count, deferred_capacity;
+	struct list endings;
 	struct signal_row *signals[NSIG];
 	bool stopped;
 	loop_fn on_turn, on_wake;
@@ -186,6 +195,7 @@ struct loop *loop_new(struct err *err)
 	heap_init(&loop->timers);
 	list_init(&loop->first);
 	list_init(&loop->jobs);
+	list_init(&loop->endings);
 	init_calls(loop);
 	init_wake(loop);
 	return loop;
@@ -198,9 +208,23 @@ static void run_deferred(struct loop *loop)
 	loop->deferred_count = 0;
 }
 
+static void run_endings(struct loop *loop, double until)
+{
+	while (!list_is_empty(&loop->endings)) {
+		struct ending *ending = LIST_ENTRY(loop->endings.next, struct ending, node);
+		if (!ending->free_some(ending->object, until))
+			return;
+		list_remove(&ending->node);
+		alloc_free(ending);
+		if (clock_now() >= until)
+			return;
+	}
+}
+
 void loop_free(struct loop *loop)
 {
 	run_deferred(loop);
+	run_endings(loop, INFINITY);
 	for (int signo = 0; signo < NSIG; signo++)
 		loop_on_signal(loop, signo, NULL, NULL);
 	loop_job_cancel(&loop->calls_job);
@@ -236,7 +260,7 @@ double loop_next_timer(const struct loop *loop)
 
 static bool has_jobs(const struct loop *loop)
 {
-	return !list_is_empty(&loop->first) || !list_is_empty(&loop->jobs);
+	return !list_is_empty(&loop->first) || !list_is_empty(&loop->jobs) || !list_is_empty(&loop->endings);
 }
 
 bool loop_is_at_rest(const struct loop *loop)
@@ -315,6 +339,8 @@ static void run_round(struct loop *loop)
 	run_timers(loop);
 	run_jobs(&loop->jobs);
 	run_deferred(loop);
+	if (!list_is_empty(&loop->endings))
+		run_endings(loop, clock_now() + ENDING_TIME);
 }
 
 void loop_turn(struct loop *loop, double max_wait)
@@ -402,6 +428,14 @@ void loop_free_later(struct loop *loop, loop_fn free_fn, void *object)
 		loop->deferred = alloc_resize(loop->deferred, loop->deferred_capacity * sizeof(*loop->deferred));
 	}
 	loop->deferred[loop->deferred_count++] = (struct deferred){free_fn, object};
+}
+
+void loop_free_slowly(struct loop *loop, bool (*free_some)(void *object, double until), void *object)
+{
+	struct ending *ending = alloc_zero(sizeof(*ending));
+	ending->free_some = free_some;
+	ending->object = object;
+	list_add_tail(&loop->endings, &ending->node);
 }
 
 static void on_signal(struct ev_loop *ev, ev_signal *watcher, int events)

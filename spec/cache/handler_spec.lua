@@ -1,5 +1,6 @@
 -- What handlers see of an informer's life: the initial state, resyncs, and the end.
 local cache = require "support.cache"
+local process = require "support.process"
 local script = require "support.script"
 
 local object = script.object
@@ -85,6 +86,46 @@ describe("a handler", function()
 		driver:order("drain", { id = "h" })
 		driver:event("synced", "h")
 		assert.same({ "add shop/a initial", "add shop/b initial", "add shop/c initial", "delete shop/a", "update shop/b", "add shop/d" }, lines "h")
+	end)
+
+	it("opened while a relist is carried out in turns is told each object once, and who reads sees all of it or nothing", function()
+		local COUNT, HANDLERS = 800, 10
+		local before, after = {}, {}
+		for i = 1, COUNT do
+			before[i], after[i] = object("n" .. i, i), object("n" .. i, 10000 + i)
+		end
+		listen("witness", { open = 1, quiet = 1 })
+		local stream = start(before, "9000")
+		driver:event("synced", "witness")
+		driver:order("rush", { seconds = 0.006, looks = 2500 }) -- connecting may take 30 s
+		stream:error(410, "Expired", "too old")
+		server:list({ resourceVersion = "9000" }):items(after, { version = "20000" })
+		local seen = {}
+		for i = 1, HANDLERS do
+			listen("h" .. i, { open = 1 })
+			local store, keys = driver:store "i"
+			assert.equal(COUNT, #keys)
+			for j = 1, COUNT do
+				local key = "shop/n" .. j
+				assert.equal(store["shop/n1"] == "1" and tostring(j) or tostring(10000 + j), store[key])
+			end
+			seen[store["shop/n1"]] = true
+		end
+		local deadline = process.now() + 20
+		while stats("witness").updates < COUNT do
+			assert(process.now() < deadline)
+		end
+		for i = 1, HANDLERS do
+			driver:event("synced", "h" .. i)
+			local mirror = cache.mirror()
+			for _, event in ipairs(driver:rest("h" .. i)) do
+				mirror:apply(event)
+			end
+			for j = 1, COUNT do
+				assert.equal(tostring(10000 + j), mirror.map["shop/n" .. j])
+			end
+		end
+		assert.is_true(seen["10001"])
 	end)
 
 	it("is silent until it is opened", function()

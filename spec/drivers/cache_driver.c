@@ -23,11 +23,15 @@
  * - index id= name= path=: adds an index
  * - find id= name= value=: keys by index; with namespace= instead: keys of a namespace
  * - advance seconds=: moves the clock
+ * - rush seconds= looks=: so much time passes with each of the next looks at the clock, so that what goes in turns
+ * takes many
+ * - probe: begins to measure how long the loop is held; - held: says the longest, in seconds
  * - shutdown: the factory's shutdown
  *
  * Every order is answered by "ok" or "bad" once it is carried out. An informer says "change" when its state, synced,
  * attempts or numbers of requests change. */
 #include <getopt.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,7 +81,12 @@ static struct cluster *cluster;
 static struct pool *pool;
 static struct factory *factory, *second;
 static struct strmap informers, handlers, gates;
-static _Atomic double advanced;
+static _Atomic double advanced, rush;
+static _Atomic long rush_looks;
+
+/* A timer of a millisecond, and how late it was at most. */
+static struct loop_timer probe;
+static double probe_due, held;
 
 static const char *field(const struct order *order, const char *key)
 {
@@ -103,6 +112,8 @@ static double moved(clockid_t id)
 {
 	struct timespec now;
 	clock_gettime(id, &now);
+	if (rush_looks > 0 && rush_looks-- > 0)
+		advanced = advanced + rush;
 	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9 + advanced;
 }
 
@@ -612,6 +623,40 @@ static bool do_advance(const struct order *order)
 	return true;
 }
 
+static bool do_rush(const struct order *order)
+{
+	rush = number(order, "seconds");
+	rush_looks = (long)number(order, "looks");
+	return true;
+}
+
+static void on_probe(void *data)
+{
+	(void)data;
+	double now = clock_now();
+	held = fmax(held, now - probe_due);
+	probe_due = now + 0.001;
+	loop_timer_start(loop, &probe, 0.001);
+}
+
+static bool do_probe(const struct order *order)
+{
+	(void)order;
+	probe_due = clock_now();
+	held = 0;
+	on_probe(NULL);
+	return true;
+}
+
+static bool do_held(const struct order *order)
+{
+	(void)order;
+	begin_event("held", NULL);
+	add_number("seconds", held);
+	end_event();
+	return true;
+}
+
 static bool do_shutdown(const struct order *order)
 {
 	factory_shutdown(factory_of(order));
@@ -634,6 +679,7 @@ static bool do_quit(const struct order *order)
 	while (strmap_next(&informers, &cursor, NULL, NULL, &value))
 		free_watched(value);
 	pool_free(pool);
+	loop_timer_stop(loop, &probe);
 	loop_stop(loop);
 	return true;
 }
@@ -646,7 +692,8 @@ static const struct {
     {"drain", do_drain},       {"forget", do_forget}, {"stats", do_stats},   {"barrier", do_barrier},
     {"late", do_late},         {"table", do_table},   {"report", do_report}, {"store", do_store},
     {"get", do_get},           {"index", do_index},   {"find", do_find},     {"advance", do_advance},
-    {"shutdown", do_shutdown}, {"quit", do_quit},
+    {"shutdown", do_shutdown}, {"quit", do_quit},     {"rush", do_rush},     {"probe", do_probe},
+    {"held", do_held},
 };
 
 static void carry_out(void *data)
@@ -692,6 +739,7 @@ static void *read_orders(void *data)
 static void run(void)
 {
 	pthread_t reader;
+	loop_timer_init(&probe, on_probe, NULL);
 	pool = pool_new(cluster);
 	factory = factory_new(pool);
 	second = factory_new(pool);

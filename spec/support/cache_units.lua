@@ -41,6 +41,8 @@ c.cdef [[
   typedef bool (*store_visit_fn)(void *data, struct object *object);
   struct store *store_new(void);
   void store_free(struct store *store);
+  bool store_free_some(struct store *store, double until);
+  bool store_file_index(struct store *store, const char *name, double until);
   struct object *store_get(const struct store *store, const char *namespace, const char *name);
   struct object *store_get_key(const struct store *store, const char *key, size_t length);
   struct object *store_put(struct store *store, struct object *object);
@@ -54,6 +56,11 @@ c.cdef [[
   void store_each(const struct store *store, const char *namespace, store_visit_fn on_object, void *data);
   void store_each_index(const struct store *store, const char *index, const char *value, size_t length,
                         store_visit_fn on_object, void *data);
+  struct store_cursor { uint32_t next; bool in_space; };
+  struct store_cursor store_begin(const struct store *store, const char *namespace);
+  struct object *store_next(const struct store *store, struct store_cursor *cursor, bool *missed);
+  struct object *store_put_unfiled(struct store *store, struct object *object);
+  bool store_file(struct store *store, double until);
   void store_check(const struct store *store);
 
   struct cache_list { struct cache_list *prev, *next; };
@@ -86,8 +93,14 @@ c.cdef [[
   };
   void notification_fini(struct notification *notification);
   typedef const char *(*keymap_key_fn)(const void *item, size_t *length);
-  struct keymap_table { void **items; uint32_t *hashes; size_t capacity; };
-  struct keymap { struct keymap_table table, old; size_t emptied, count; keymap_key_fn key; };
+  struct keymap_table { void **items; uint32_t *numbers, *hashes; size_t capacity; };
+  struct keymap {
+    struct keymap_table table, old;
+    size_t emptied, count;
+    keymap_key_fn key;
+    const char *(*number_key)(const void *data, uint32_t number, size_t *length);
+    const void *data;
+  };
   void keymap_init(struct keymap *map, keymap_key_fn key);
   void keymap_fini(struct keymap *map);
   void *keymap_get(const struct keymap *map, const char *key, size_t length);
@@ -95,7 +108,7 @@ c.cdef [[
   void *keymap_remove(struct keymap *map, const char *key, size_t length);
   void *keymap_next(const struct keymap *map, size_t *cursor);
   void keymap_check(const struct keymap *map);
-  struct overlay { struct store *store; struct keymap entries; struct cache_list ahead, passed; };
+  struct overlay { struct store *store; struct keymap entries; struct cache_list ahead, passed; bool relisting; };
   void overlay_init(struct overlay *overlay, struct store *store);
   void overlay_fini(struct overlay *overlay);
   void overlay_put(struct overlay *overlay, struct object *object, bool shown);
@@ -108,8 +121,19 @@ c.cdef [[
     void (*notify)(void *data, const struct notification *notification);
     void *data;
     unsigned long duplicates, stale;
+    struct {
+      int phase;
+      size_t objects, bytes, next, kept;
+      struct store_cursor cursor;
+      struct object **before, **gone;
+      size_t gone_count, gone_capacity, removed;
+      bool lifted, recreated;
+    } replace;
   };
-  void apply_delta(struct apply *apply, struct delta *delta, bool initial);
+  bool apply_delta(struct apply *apply, struct delta *delta, bool initial, double until);
+  bool apply_is_torn(const struct apply *apply);
+  void apply_mend(struct apply *apply, struct delta *delta);
+  void apply_drop(struct apply *apply, const struct delta *delta);
 
   struct projection {
     struct json_path **drop;

@@ -256,7 +256,7 @@ describe("listener", function()
 			else
 				delta = c.replace_delta(random_list(), "shop", { truth = math.random() < 0.3 })
 			end
-			c.apply_delta(apply, delta, false)
+			c.apply_delta(apply, delta, false, math.huge)
 			c.delta_free(delta)
 		end
 

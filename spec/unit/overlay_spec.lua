@@ -37,7 +37,7 @@ function Cache:hear(notification)
 end
 
 function Cache:deliver(delta, position)
-	c.apply_delta(self.apply, delta, false)
+	c.apply_delta(self.apply, delta, false, math.huge)
 	c.delta_free(delta)
 	self.position = position
 end

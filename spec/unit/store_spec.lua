@@ -145,6 +145,35 @@ describe("store", function()
 		assert.same({ "a 4" }, find("v", "y"))
 	end)
 
+	it("files in turns what was there before an index, whatever leaves or comes meanwhile", function()
+		for i = 1, 6 do
+			put { name = "n" .. i, version = i, data = { v = "x" } }
+		end
+		path_index("v", "data.v")
+		assert.is_false(c.store_file_index(store, "v", 0))
+		remove "n2" -- the next one
+		put { name = "n3", version = 7, data = { v = "y" } }
+		put { name = "n7", version = 8, data = { v = "x" } }
+		while not c.store_file_index(store, "v", 0) do end
+		c.store_check(store)
+		assert.same({ "n1 1", "n4 4", "n5 5", "n6 6", "n7 8" }, sorted(find("v", "x")))
+		assert.same({ "n3 7" }, find("v", "y"))
+	end)
+
+	it("is freed in turns", function()
+		for i = 1, 300 do
+			put { name = "n" .. i, version = i, data = { v = "x" } }
+		end
+		path_index("v", "data.v")
+		find("v", "x")
+		local turns = 1
+		while not c.store_free_some(store, 0) do
+			turns = turns + 1
+		end
+		assert.is_true(turns > 3)
+		store = nil
+	end)
+
 	it("does what a plain model does, whatever happens", function()
 		local seed = c.seed()
 		local model, version, indexed = model_new(), 0, false
