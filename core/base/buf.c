@@ -86,7 +86,13 @@ int buf_append_text(struct buf *buf, const char *text)
 
 int buf_append_char(struct buf *buf, char c)
 {
-	return buf_append(buf, &c, 1);
+	char *room = buf_reserve(buf, 1);
+	if (!room)
+		return -1;
+	room[0] = c;
+	room[1] = '\0';
+	buf->length++;
+	return 0;
 }
 
 int buf_append_format(struct buf *buf, const char *format, ...)
@@ -116,11 +122,31 @@ static int append_control(struct buf *buf, unsigned char c)
 	return buf_append_format(buf, "\\u%04x", c);
 }
 
+#define EACH(byte) (0x0101010101010101 * (uint64_t)(byte))
+
+static uint64_t zero_bytes(uint64_t x)
+{
+	return (x - EACH(1)) & ~x & EACH(0x80);
+}
+
+/* Whether none of eight bytes is more than it seems: a control, a quote, a backslash, DEL or beyond ASCII. */
+static bool is_plain(const unsigned char *at)
+{
+	uint64_t x;
+	memcpy(&x, at, sizeof(x));
+	uint64_t outside = (x | (x - EACH(0x20)) | (x + EACH(1))) & EACH(0x80);
+	return !(outside | zero_bytes(x ^ EACH('"')) | zero_bytes(x ^ EACH('\\')));
+}
+
 /* How many bytes from `at` need no escape. */
 static size_t plain_run(const unsigned char *at, const unsigned char *end)
 {
 	const unsigned char *start = at;
 	while (at < end) {
+		if (end - at >= 8 && is_plain(at)) {
+			at += 8;
+			continue;
+		}
 		if (*at < 0x20 || *at == '"' || *at == '\\' || *at == 0x7F)
 			break;
 		if (*at < 0x80) {

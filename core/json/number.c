@@ -3,6 +3,7 @@
 #include <float.h>
 #include <math.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,13 +79,32 @@ static char *write_sign(double *value, char *out)
 	return out;
 }
 
+#define MOST_WHOLE 1e15 /* up to here an integer's own digits are its fewest */
+
+static char *write_whole(uint64_t value, char *out)
+{
+	char digits[20];
+	size_t count = 0;
+	do
+		digits[count++] = (char)('0' + value % 10);
+	while (value /= 10);
+	while (count)
+		*out++ = digits[--count];
+	return out;
+}
+
 size_t number_format(double value, char out[NUMBER_SIZE])
 {
 	if (!isfinite(value))
 		return 0;
 	char *end = write_sign(&value, out);
+	if (value < MOST_WHOLE && value == (double)(uint64_t)value) {
+		end = write_whole((uint64_t)value, end);
+		*end = '\0';
+		return (size_t)(end - out);
+	}
 	struct decimal decimal = shortest(value, false);
-	if (value == 0 || (value >= 1e-6 && value < 1e21)) {
+	if (value >= 1e-6 && value < 1e21) {
 		end = write_plain(&decimal, end);
 	} else {
 		end = write_exponent(&decimal, end);

@@ -346,19 +346,35 @@ static void append_place(const struct place *place, struct buf *out)
 		buf_append_format(out, "[%zu]", place->index);
 }
 
-static int refuse(const struct place *place, struct err *err, const char *what)
+/* One encode. */
+struct writer {
+	lua_State *L;
+	struct buf *out;
+	struct err *err;
+	const void *array, *object, *text; /* the metatables of the marks; NULL where there is none */
+};
+
+static int refuse(const struct writer *writer, const struct place *place, const char *what)
 {
 	struct buf path;
 	buf_init(&path, 512);
 	append_place(place, &path);
-	err_set(err, "", "%s%s%s", buf_text(&path), path.length ? ": " : "", what);
+	err_set(writer->err, "", "%s%s%s", buf_text(&path), path.length ? ": " : "", what);
 	buf_fini(&path);
 	return -1;
 }
 
-static int appended(const struct place *place, struct err *err, int result)
+static int appended(const struct writer *writer, const struct place *place, int result)
 {
-	return result < 0 ? refuse(place, err, "too large") : 0;
+	return result < 0 ? refuse(writer, place, "too large") : 0;
+}
+
+static bool is_ascii(const char *text, size_t length)
+{
+	unsigned char all = 0;
+	for (size_t i = 0; i < length; i++)
+		all |= (unsigned char)text[i];
+	return all < 0x80;
 }
 
 static bool is_utf8(const char *text, size_t length)
@@ -373,22 +389,22 @@ static bool is_utf8(const char *text, size_t length)
 	return true;
 }
 
-static int encode_string(lua_State *L, int index, const struct place *place, struct buf *out, struct err *err)
+static int write_string(struct writer *writer, int index, const struct place *place)
 {
 	size_t length;
-	const char *text = lua_tolstring(L, index, &length);
-	if (!is_utf8(text, length))
-		return refuse(place, err, "a string that is no UTF-8 can't be JSON");
-	return appended(place, err, buf_append_json_string(out, text, length));
+	const char *text = lua_tolstring(writer->L, index, &length);
+	if (!is_ascii(text, length) && !is_utf8(text, length))
+		return refuse(writer, place, "a string that is no UTF-8 can't be JSON");
+	return appended(writer, place, buf_append_json_string(writer->out, text, length));
 }
 
-static int encode_number(double number, const struct place *place, struct buf *out, struct err *err)
+static int write_number(struct writer *writer, double number, const struct place *place)
 {
 	char text[NUMBER_SIZE];
 	size_t length = number_format(number, text);
 	if (length == 0)
-		return refuse(place, err, "NaN and infinity can't be JSON");
-	return appended(place, err, buf_append(out, text, length));
+		return refuse(writer, place, "NaN and infinity can't be JSON");
+	return appended(writer, place, buf_append(writer->out, text, length));
 }
 
 static bool is_ctype(lua_State *L, int index, void *key)
@@ -402,161 +418,213 @@ static bool is_ctype(lua_State *L, int index, void *key)
 	return result;
 }
 
-static int encode_cdata(lua_State *L, int index, const struct place *place, struct buf *out, struct err *err)
+static int write_cdata(struct writer *writer, int index, const struct place *place)
 {
+	lua_State *L = writer->L;
 	if (is_ctype(L, index, &int64_key)) {
 		int64_t value;
 		memcpy(&value, lua_topointer(L, index), sizeof(value));
-		return appended(place, err, buf_append_format(out, "%lld", (long long)value));
+		return appended(writer, place, buf_append_format(writer->out, "%lld", (long long)value));
 	}
 	if (is_ctype(L, index, &uint64_key)) {
 		uint64_t value;
 		memcpy(&value, lua_topointer(L, index), sizeof(value));
-		return appended(place, err, buf_append_format(out, "%llu", (unsigned long long)value));
+		return appended(writer, place, buf_append_format(writer->out, "%llu", (unsigned long long)value));
 	}
-	return refuse(place, err, "cdata other than 64-bit integers can't be JSON");
+	return refuse(writer, place, "cdata other than 64-bit integers can't be JSON");
 }
 
-static int encode(lua_State *L, int index, const struct place *place, struct buf *out, struct err *err);
+static int write_value(struct writer *writer, int index, const struct place *place);
 
-static bool has_metatable(lua_State *L, int index, void *key)
+static int check_array_keys(struct writer *writer, int index, size_t length, const struct place *place)
 {
-	if (!lua_getmetatable(L, index))
-		return false;
-	push_registry(L, key);
-	bool same = lua_rawequal(L, -1, -2);
-	lua_pop(L, 2);
-	return same;
-}
-
-/* An array: marked as one, or not marked as an object and with something at 1. */
-static bool is_array(lua_State *L, int index)
-{
-	if (has_metatable(L, index, &array_key))
-		return true;
-	lua_rawgeti(L, index, 1);
-	bool first = !lua_isnil(L, -1);
-	lua_pop(L, 1);
-	return first && !has_metatable(L, index, &object_key);
-}
-
-static int check_array_keys(lua_State *L, int index, size_t length, const struct place *place, struct err *err)
-{
+	lua_State *L = writer->L;
 	size_t count = 0;
 	bool whole = true;
 	for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1)) {
 		if (lua_type(L, -2) != LUA_TNUMBER) {
 			lua_pop(L, 2);
-			return refuse(place, err, "a table with both numbers and names as keys can't be JSON");
+			return refuse(writer, place, "a table with both numbers and names as keys can't be JSON");
 		}
 		double key = lua_tonumber(L, -2);
 		whole = whole && key >= 1 && key <= (double)length && key == floor(key);
 		count++;
 	}
-	return whole && count == length ? 0 : refuse(place, err, "an array with holes can't be JSON (use k8s.null)");
+	return whole && count == length ? 0 : refuse(writer, place, "an array with holes can't be JSON (use k8s.null)");
 }
 
-static int encode_array(lua_State *L, int index, const struct place *place, struct buf *out, struct err *err)
+/* The element on top of the stack, which is popped. */
+static int write_element(struct writer *writer, size_t i, const struct place *place)
 {
-	size_t length = lua_objlen(L, index);
-	if (check_array_keys(L, index, length, place, err) < 0)
+	struct place here = {place, NULL, i, place->depth + 1};
+	int result = i > 1 ? appended(writer, place, buf_append_char(writer->out, ',')) : 0;
+	if (result == 0)
+		result = write_value(writer, lua_gettop(writer->L), &here);
+	lua_pop(writer->L, 1);
+	return result;
+}
+
+/* The elements behind the first `done`, of an array whose own order is not that of its keys. */
+static int write_others(struct writer *writer, int index, size_t done, const struct place *place)
+{
+	size_t length = lua_objlen(writer->L, index);
+	if (check_array_keys(writer, index, length, place) < 0)
 		return -1;
-	if (appended(place, err, buf_append_char(out, '[')) < 0)
-		return -1;
-	for (size_t i = 1; i <= length; i++) {
-		struct place here = {place, NULL, i, place->depth + 1};
-		if (i > 1 && appended(place, err, buf_append_char(out, ',')) < 0)
-			return -1;
-		lua_rawgeti(L, index, (int)i);
-		int result = encode(L, lua_gettop(L), &here, out, err);
-		lua_pop(L, 1);
-		if (result < 0)
+	while (done < length) {
+		lua_rawgeti(writer->L, index, (int)++done);
+		if (write_element(writer, done, place) < 0)
 			return -1;
 	}
-	return appended(place, err, buf_append_char(out, ']'));
+	return 0;
 }
 
-static int encode_member(lua_State *L, const struct place *place, struct buf *out, struct err *err)
+/* A table that holds nothing but 1 to n gives them in this order, where it was not filled in another. */
+static int write_elements(struct writer *writer, int index, const struct place *place)
 {
+	lua_State *L = writer->L;
+	size_t done = 0;
+	for (lua_pushnil(L); lua_next(L, index);) {
+		if (lua_type(L, -2) != LUA_TNUMBER || lua_tonumber(L, -2) != (double)(done + 1)) {
+			lua_pop(L, 2);
+			return write_others(writer, index, done, place);
+		}
+		if (write_element(writer, ++done, place) < 0) {
+			lua_pop(L, 1);
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static int write_array(struct writer *writer, int index, const struct place *place)
+{
+	if (appended(writer, place, buf_append_char(writer->out, '[')) < 0 || write_elements(writer, index, place) < 0)
+		return -1;
+	return appended(writer, place, buf_append_char(writer->out, ']'));
+}
+
+static int write_member(struct writer *writer, const struct place *place)
+{
+	lua_State *L = writer->L;
 	int value = lua_gettop(L), key = value - 1;
 	if (lua_type(L, key) != LUA_TSTRING)
-		return refuse(place, err, "only strings can be the keys of a JSON object");
+		return refuse(writer, place, "only strings can be the keys of a JSON object");
 	struct place here = {place, lua_tostring(L, key), 0, place->depth + 1};
-	if (encode_string(L, key, &here, out, err) < 0)
+	if (write_string(writer, key, &here) < 0)
 		return -1;
-	if (appended(place, err, buf_append_char(out, ':')) < 0)
+	if (appended(writer, place, buf_append_char(writer->out, ':')) < 0)
 		return -1;
-	return encode(L, value, &here, out, err);
+	return write_value(writer, value, &here);
 }
 
-static int encode_object(lua_State *L, int index, const struct place *place, struct buf *out, struct err *err)
+static int write_object(struct writer *writer, int index, const struct place *place)
 {
-	if (appended(place, err, buf_append_char(out, '{')) < 0)
+	lua_State *L = writer->L;
+	if (appended(writer, place, buf_append_char(writer->out, '{')) < 0)
 		return -1;
 	bool first = true;
 	for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1), first = false) {
-		int result = first ? 0 : appended(place, err, buf_append_char(out, ','));
+		int result = first ? 0 : appended(writer, place, buf_append_char(writer->out, ','));
 		if (result == 0)
-			result = encode_member(L, place, out, err);
+			result = write_member(writer, place);
 		if (result < 0) {
 			lua_pop(L, 2);
 			return -1;
 		}
 	}
-	return appended(place, err, buf_append_char(out, '}'));
+	return appended(writer, place, buf_append_char(writer->out, '}'));
 }
 
-static int encode_text(lua_State *L, int index, const struct place *place, struct buf *out, struct err *err)
+static int write_text(struct writer *writer, int index, const struct place *place)
 {
-	luaL_checkstack(L, 8, "JSON nests too deep");
+	lua_State *L = writer->L;
 	luaL_callmeta(L, index, "__tostring");
-	int result = encode_string(L, lua_gettop(L), place, out, err);
+	int result = write_string(writer, lua_gettop(L), place);
 	lua_pop(L, 1);
 	return result;
 }
 
-static int encode_table(lua_State *L, int index, const struct place *place, struct buf *out, struct err *err)
+/* The metatable of the table; NULL for none. */
+static const void *mark_of(lua_State *L, int index)
 {
-	if (has_metatable(L, index, &text_key))
-		return encode_text(L, index, place, out, err);
-	if (place->depth >= VALUE_DEPTH)
-		return refuse(place, err, "nested deeper than 512, or a table that contains itself");
-	luaL_checkstack(L, 8, "JSON nests too deep");
-	return is_array(L, index) ? encode_array(L, index, place, out, err) : encode_object(L, index, place, out, err);
+	if (!lua_getmetatable(L, index))
+		return NULL;
+	const void *mark = lua_topointer(L, -1);
+	lua_pop(L, 1);
+	return mark;
 }
 
-static int encode(lua_State *L, int index, const struct place *place, struct buf *out, struct err *err)
+static bool has_first(lua_State *L, int index)
 {
+	lua_rawgeti(L, index, 1);
+	bool first = !lua_isnil(L, -1);
+	lua_pop(L, 1);
+	return first;
+}
+
+static int write_table(struct writer *writer, int index, const struct place *place)
+{
+	luaL_checkstack(writer->L, 8, "JSON nests too deep");
+	const void *mark = mark_of(writer->L, index);
+	if (mark && mark == writer->text)
+		return write_text(writer, index, place);
+	if (place->depth >= VALUE_DEPTH)
+		return refuse(writer, place, "nested deeper than 512, or a table that contains itself");
+	/* An array is marked as one, or is not marked as an object and has something at 1. */
+	bool array = mark && (mark == writer->array || mark == writer->object) ? mark == writer->array
+									       : has_first(writer->L, index);
+	return array ? write_array(writer, index, place) : write_object(writer, index, place);
+}
+
+static int write_value(struct writer *writer, int index, const struct place *place)
+{
+	lua_State *L = writer->L;
+	struct buf *out = writer->out;
 	if (out->length > MOST_ENCODED)
-		return refuse(place, err, "larger than 64 MiB");
+		return refuse(writer, place, "larger than 64 MiB");
 	if (limit_is_over()) /* tables that share tables are exponential when written out */
-		return refuse(place, err, "it takes too long");
+		return refuse(writer, place, "it takes too long");
 	switch (lua_type(L, index)) {
 	case LUA_TNIL:
-		return appended(place, err, buf_append_text(out, "null"));
+		return appended(writer, place, buf_append_text(out, "null"));
 	case LUA_TBOOLEAN:
-		return appended(place, err, buf_append_text(out, lua_toboolean(L, index) ? "true" : "false"));
+		return appended(writer, place, buf_append_text(out, lua_toboolean(L, index) ? "true" : "false"));
 	case LUA_TNUMBER:
-		return encode_number(lua_tonumber(L, index), place, out, err);
+		return write_number(writer, lua_tonumber(L, index), place);
 	case LUA_TSTRING:
-		return encode_string(L, index, place, out, err);
+		return write_string(writer, index, place);
 	case LUA_TTABLE:
-		return encode_table(L, index, place, out, err);
+		return write_table(writer, index, place);
 	case LUA_TLIGHTUSERDATA:
 		if (!lua_touserdata(L, index))
-			return appended(place, err, buf_append_text(out, "null"));
-		return refuse(place, err, "a userdata can't be JSON");
+			return appended(writer, place, buf_append_text(out, "null"));
+		return refuse(writer, place, "a userdata can't be JSON");
 	case TYPE_CDATA:
-		return encode_cdata(L, index, place, out, err);
+		return write_cdata(writer, index, place);
 	default:
-		return refuse(place, err,
+		return refuse(writer, place,
 			      lua_type(L, index) == LUA_TFUNCTION ? "a function can't be JSON"
 								  : "a thread or userdata can't be JSON");
 	}
 }
 
+static const void *mark_at(lua_State *L, void *key)
+{
+	push_registry(L, key);
+	const void *mark = lua_topointer(L, -1);
+	lua_pop(L, 1);
+	return mark;
+}
+
 int value_encode(lua_State *L, int index, struct buf *out, struct err *err)
 {
 	struct place root = {NULL, NULL, 0, 0};
-	return encode(L, index < 0 ? lua_gettop(L) + index + 1 : index, &root, out, err);
+	luaL_checkstack(L, LUA_MINSTACK, NULL);
+	struct writer writer = {.L = L,
+				.out = out,
+				.err = err,
+				.array = mark_at(L, &array_key),
+				.object = mark_at(L, &object_key),
+				.text = mark_at(L, &text_key)};
+	return write_value(&writer, index < 0 ? lua_gettop(L) + index + 1 : index, &root);
 }

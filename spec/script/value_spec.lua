@@ -79,6 +79,16 @@ describe("JSON of a script's own values", function()
 		assert.equal("null", json.encode(nil))
 	end)
 
+	it("takes an array in whatever order it was filled", function()
+		local backwards, numbers = {}, {}
+		for i = 40, 1, -1 do
+			backwards[i] = i
+			numbers[41 - i] = 41 - i
+		end
+		assert.equal("[" .. table.concat(numbers, ",") .. "]", json.encode(backwards))
+		assert.equal('["a","b",["c"]]', json.encode { "a", [3] = { [1] = "c" }, [2] = "b" })
+	end)
+
 	it("refuses what JSON can't say, naming the place", function()
 		local function refused(pattern, value)
 			local ok, err = pcall(json.encode, value)
@@ -93,6 +103,9 @@ describe("JSON of a script's own values", function()
 		refused("x: a string that is no UTF%-8", { x = "\255" })
 		refused("a table with both numbers and names", { 1, a = 2 })
 		refused("an array with holes", { 1, nil, 3, nil, 5 })
+		refused("x: an array with holes", { x = { [0] = 0, 1, 2 } })
+		refused("an array with holes", { 1, 2, [2.5] = 3 })
+		refused("x%[3%]: a function", { x = { [3] = print, [2] = 2, [1] = 1 } })
 		refused("only strings can be the keys", { [2.5] = 1 })
 		refused("nested deeper than 512, or a table that contains itself", loop)
 		refused("a thread or userdata", { x = coroutine.create(print) })
