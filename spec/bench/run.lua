@@ -1,0 +1,306 @@
+--- The measuring side of scripts/bench, which builds what this runs: run.lua BIN MODE [ROUNDS PODS SET].
+local cjson = require "cjson"
+local figures = require "bench.figures"
+local programs = require "bench.programs"
+local subject = require "bench.subject"
+
+local BURST, RATE, RATE_SECONDS = 50000, 500, 10
+
+local bin, mode = arg[1], arg[2]
+
+local function say(format, ...)
+	io.stderr:write("bench: ", format:format(...), "\n")
+end
+
+local function exists(path)
+	local file = io.open(path)
+	return file and file:close()
+end
+
+local function output_of(command)
+	local pipe = io.popen(command)
+	local text = pipe:read "*a"
+	pipe:close()
+	return (text:gsub("%s+$", ""))
+end
+
+-- A server of its own for each program, so that none meets what another has left.
+local function with_server(flags, use)
+	local folder = output_of "mktemp -d"
+	local server = subject.serve(bin .. "/server", folder, unpack(flags))
+	local ok, why = xpcall(use, debug.traceback, server)
+	server:close()
+	os.execute("rm -rf " .. folder)
+	assert(ok, why)
+end
+
+local function with_program(words, kind, flags, use)
+	with_server(flags, function(server)
+		local program = subject.start(words(bin, server), server, kind)
+		local ok, why = xpcall(use, debug.traceback, program)
+		program:close()
+		assert(ok, why)
+	end)
+end
+
+local function measure_idle(program, add)
+	with_program(program.words, "pods", {}, function(running)
+		add("idle_synced", running.synced)
+		local memory = running:settle(program.collects)
+		add("idle_rss", memory.rss)
+		add("idle_anonymous", memory.anonymous)
+		program.idle_bytes = memory.rss
+	end)
+end
+
+local function measure_sync(program, running, pods, add)
+	add("synced", running.synced)
+	add("cpu", running.cpu)
+	local memory, cpu = running:settle(program.collects)
+	add("settled", cpu)
+	if program.idle then
+		add("rss", memory.rss)
+		add("anonymous", memory.anonymous)
+		add("peak", memory.peak)
+		add("each", (memory.rss - program.idle_bytes) / pods)
+	end
+end
+
+-- What the initial state has brought does not count.
+local function begin_updates(program, running)
+	running:await_watch()
+	if program.reconciles then
+		running:await "events"
+	end
+	running:mark()
+end
+
+local function measure_updates(program, running, add, burst)
+	begin_updates(program, running)
+	if program.rate then
+		local share, latencies = running:rate(RATE, RATE * RATE_SECONDS)
+		add("share", share)
+		add("p50", latencies[1])
+		add("p99", latencies[2])
+	end
+	if program.burst then
+		local rate, events = running:burst(burst)
+		add("burst", rate)
+		add("handled", events)
+		assert(program.reconciles or events == burst, ("%d events for %d updates"):format(events, burst))
+	end
+end
+
+local function measure(program, pods, set, add, burst)
+	if program.idle then
+		measure_idle(program, add)
+	end
+	with_program(program.words, "pods", { "-set", set, "-pods", pods }, function(running)
+		if program.sync then
+			measure_sync(program, running, pods, add)
+		end
+		if program.rate or program.burst then
+			measure_updates(program, running, add, burst)
+		end
+	end)
+end
+
+-- zstd alone: CPU seconds to compress the list at level 1, and the share that is left.
+local function measure_zstd(pods, set, numbers)
+	local list = os.tmpname()
+	os.execute(("%s/server -set %s -pods %d -dump pods >%s"):format(bin, set, pods, list))
+	local report = output_of("zstd -q -b1 -i1 " .. list .. " 2>&1")
+	local ratio, speed = report:match "%(x?([%d.]+)%),%s*([%d.]+) MB/s"
+	os.remove(list)
+	if ratio then
+		numbers:add("zstd", "share", 1 / tonumber(ratio))
+		numbers:add("zstd", "speed", tonumber(speed) * 1e6)
+	end
+end
+
+local function progress(program, numbers)
+	local parts = {}
+	for _, column in ipairs { { "synced", "%.2f s" }, { "cpu", "%.2f s CPU" }, { "each", "%.0f bytes each" },
+		{ "p99", "p99 %.2f ms" }, { "burst", "%.0f updates/s" } } do
+		if numbers:median(program.id, column[1]) then
+			parts[#parts + 1] = numbers:text(program.id, column[1], column[2])
+		end
+	end
+	say("  %s: %s", program.label, table.concat(parts, ", "))
+end
+
+local function run_rounds(rounds, pods, set, burst)
+	local numbers = figures.new()
+	for round = 1, rounds do
+		say("%d Pods, set %s, round %d of %d", pods, set, round, rounds)
+		for _, program in ipairs(programs.all) do
+			if program.needs and not exists(bin .. "/" .. program.needs) then
+				say("  %s: skipped, since its toolchain is missing", program.label)
+			else
+				measure(program, pods, set, function(name, value) numbers:add(program.id, name, value) end, burst)
+				progress(program, numbers)
+			end
+		end
+	end
+	numbers:add("fields", "binary", tonumber(output_of("stat -c %s " .. bin .. "/perilune")))
+	measure_zstd(pods, set, numbers)
+	return numbers
+end
+
+local columns = {
+	{ "sync s", "synced", "%.2f" }, { "CPU s", "cpu", "%.2f" }, { "CPU s, settled", "settled", "%.2f" },
+	{ "RSS MB", "rss", "%.1f", 2 ^ 20 }, { "anonymous MB", "anonymous", "%.1f", 2 ^ 20 }, { "peak MB", "peak", "%.1f", 2 ^ 20 },
+	{ "bytes each", "each", "%.0f" }, { "CPU % at 500/s", "share", "%.1f", 0.01 }, { "p50 ms", "p50", "%.2f" }, { "p99 ms", "p99", "%.2f" },
+	{ "updates/s", "burst", "%.0f" }, { "handled", "handled", "%.0f" }, { "idle RSS MB", "idle_rss", "%.1f", 2 ^ 20 },
+	{ "idle anonymous MB", "idle_anonymous", "%.1f", 2 ^ 20 },
+}
+
+local function figure_rows(numbers)
+	local rows = { { "program" } }
+	for _, column in ipairs(columns) do
+		table.insert(rows[1], column[1])
+	end
+	for _, program in ipairs(programs.all) do
+		local row = { program.label }
+		for _, column in ipairs(columns) do
+			row[#row + 1] = numbers:text(program.id, column[2], column[3], column[4])
+		end
+		rows[#rows + 1] = row
+	end
+	return rows
+end
+
+local function verdict(value, target, more)
+	return (more and value >= target or not more and value <= target) and "yes" or "no"
+end
+
+-- A ratio below one reads better as a fraction.
+local function ratio_text(ratio)
+	return ratio < 1 and ("1/%.1f"):format(1 / ratio) or ("%.2f"):format(ratio)
+end
+
+local function target_rows(numbers, set)
+	local rows = { { "figure", "target", "measured", "met" } }
+	for _, target in ipairs(programs.targets) do
+		local name, wanted, ours, theirs = unpack(target)
+		if set == "random" and target.random ~= nil then
+			wanted = target.random
+		end
+		local a, b = numbers:median(unpack(ours)), numbers:median(unpack(theirs))
+		if wanted and a and b then
+			rows[#rows + 1] = {
+				name, (target.more and "at least " or "at most ") .. ratio_text(wanted), ratio_text(a / b), verdict(a / b, wanted, target.more),
+			}
+		end
+	end
+	for _, limit in ipairs(programs.limits) do
+		local value = numbers:median(unpack(limit[4]))
+		if value then
+			rows[#rows + 1] = { limit[1], "at most " .. limit[2], ("%.2f"):format(value / limit[3]), verdict(value / limit[3], limit[2]) }
+		end
+	end
+	return rows
+end
+
+local function print_tables(numbers, rounds, pods, set)
+	print(("### %d Pods, set *%s*, %d round%s: median (least..most)\n"):format(pods, set, rounds, rounds > 1 and "s" or ""))
+	print(figures.markdown(figure_rows(numbers)))
+	print(figures.markdown(target_rows(numbers, set)))
+	if numbers:median("zstd", "speed") then
+		print(("zstd -1 over the list: %.0f MB/s, to %.1f %%.\n"):format(
+			numbers:median("zstd", "speed") / 1e6, numbers:median("zstd", "share") * 100))
+	end
+	io.stdout:flush()
+end
+
+local function print_machine()
+	print(("%s; %s cores; %s; %s; perilune %s; client-go %s; kube-rs %s\n"):format(
+		output_of "sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1", output_of "nproc", output_of "uname -sr",
+		output_of "curl --version | grep -o 'libcurl/[0-9.]*' | head -n 1", output_of(bin .. "/perilune version | head -n 1"),
+		output_of "sed -n 's|.*k8s.io/client-go v||p' spec/bench/peers/go/go.mod",
+		output_of "sed -n 's/^kube = .*\"=\\([0-9.]*\\)\".*/\\1/p' spec/bench/peers/rust/Cargo.toml"))
+end
+
+local function rounds(count, pods, set)
+	print_tables(run_rounds(count, pods, set, BURST), count, pods, set)
+end
+
+local function config_maps(words_mode)
+	return function(where, server)
+		return {
+			where .. "/perilune", "run", "--kubeconfig", server.kubeconfig, "--listen", "127.0.0.1:0", "--log-level", "warn",
+			"--set", "mode=" .. words_mode, "--set", "kind=ConfigMap", "--set", "phase=data.phase", "spec/bench/perilune/pods.lua",
+		}
+	end
+end
+
+local modes = {}
+
+function modes.rounds()
+	print_machine()
+	rounds(tonumber(arg[3]), tonumber(arg[4]), arg[5])
+end
+
+function modes.full()
+	print_machine()
+	for _, set in ipairs { "plain", "random" } do
+		for _, pods in ipairs { 10000, 50000 } do
+			rounds(3, pods, set)
+		end
+	end
+end
+
+--- Memory and time for a million ConfigMaps.
+function modes.million()
+	with_program(config_maps "fields", "configmaps", { "-configmaps", 1000000 }, function(running)
+		local memory = running:settle()
+		print(("1,000,000 ConfigMaps: %.1f s, CPU %.1f s, RSS %.0f MB (target: under 600), peak %.0f MB"):format(
+			running.synced, running.cpu, memory.rss / 2 ^ 20, memory.peak / 2 ^ 20))
+	end)
+end
+
+local function instructions_since(pid, folder)
+	os.execute(("callgrind_control -d %d >/dev/null 2>&1"):format(pid))
+	return tonumber(output_of(("cat %s/callgrind.out.%d.* | sed -n 's/^totals: //p' | tail -n 1"):format(folder, pid)))
+end
+
+-- Instructions for an update under callgrind, after a warm-up, when all is at rest.
+local function instructions(objects)
+	local warm_up, updates = 500, 500
+	local result
+	local folder = output_of "mktemp -d"
+	local words = config_maps "fields"
+	with_program(function(...)
+		return { "valgrind", "--tool=callgrind", ("--callgrind-out-file=%s/callgrind.out.%%p"):format(folder), unpack(words(...)) }
+	end, "configmaps", { "-configmaps", objects }, function(running)
+		running:settle()
+		running:await_watch()
+		running:burst(warm_up)
+		os.execute(("callgrind_control -z %d >/dev/null 2>&1"):format(running.child.pid))
+		running:burst(updates)
+		result = instructions_since(running.child.pid, folder) / updates
+	end)
+	os.execute("rm -rf " .. folder)
+	return result
+end
+
+function modes.instructions()
+	local few, many = instructions(1000), instructions(200000)
+	print(("instructions for an update: %.0f with 1,000 objects, %.0f with 200,000: %+.1f %% (target: within 10 %%)"):format(
+		few, many, (many / few - 1) * 100))
+end
+
+--- Perilune alone and a few objects of each kind, so that this folder keeps working.
+function modes.smoke()
+	for _, program in ipairs(programs.all) do
+		if not program.needs and program.burst then
+			with_program(program.words, "pods", { "-pods", 40 }, function(running)
+				begin_updates(program, running)
+				local _, handled = running:burst(40)
+				print(cjson.encode { program = program.id, objects = running.objects, handled = handled })
+			end)
+		end
+	end
+end
+
+modes[mode]()
