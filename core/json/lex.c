@@ -16,25 +16,6 @@ static const char *fail(struct lex_fault *fault, const char *at, const char *end
 	return NULL;
 }
 
-/* False when there are too many levels. */
-static inline bool push(struct lex *lex, bool object)
-{
-	if (lex->depth == JSON_DEPTH)
-		return false;
-	uint64_t *word = &lex->objects[lex->depth >> 6], bit = (uint64_t)1 << (lex->depth & 63);
-	*word = (bit == 1 ? 0 : *word & ~bit) | (object ? bit : 0);
-	lex->depth++;
-	lex->object = object;
-	return true;
-}
-
-static inline void pop(struct lex *lex)
-{
-	lex->depth--;
-	unsigned above = lex->depth - 1; /* of the outermost one it does not matter */
-	lex->object = lex->depth && lex->objects[above >> 6] >> (above & 63) & 1;
-}
-
 static int hex_digit(char c)
 {
 	if (c >= '0' && c <= '9')
@@ -161,45 +142,53 @@ static bool is_of_number(char c)
 	return (c >= '0' && c <= '9') || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E';
 }
 
+/* What stands around the value is taken for a noted object whose one member leads on. */
 void lex_begin(struct lex *lex, bool more, struct lex_notes *notes)
 {
 	lex->state = LEX_VALUE;
-	lex->at = 0;
+	lex->at = lex->token = 0;
 	lex->more = more;
 	lex->depth = 0;
-	lex->object = false;
+	lex->kind = notes ? LEX_NOTED : LEX_OBJECT;
 	lex->notes = notes;
-	lex->noted = notes ? 0 : LEX_NEVER;
 	if (notes) {
-		notes->count = 0;
+		notes->level = notes->count = 0;
 		notes->leads = true;
+		notes->full = false;
 	}
 }
 
-/* An object begins where members are noted. */
-static void note_object(struct lex *lex)
+/* The note of the member that is read in the innermost noted object. */
+static struct outline_note *pending(struct lex_notes *notes)
 {
-	struct lex_notes *notes = lex->notes;
+	unsigned note = notes->level ? notes->pending[notes->level - 1] : 0;
+	return note ? &notes->list[note - 1] : NULL;
+}
+
+/* An object begins as the value of a noted member: whether its own are noted. */
+static bool note_object(struct lex_notes *notes)
+{
+	struct outline_note *note = pending(notes);
 	if (!notes->leads)
-		return;
-	if (lex->noted)
-		notes->list[notes->pending[lex->noted - 1] - 1].open = true;
-	notes->pending[lex->noted++] = 0;
+		return false;
+	if (note)
+		note->open = true;
+	notes->pending[notes->level++] = 0;
 	notes->leads = false;
+	return true;
 }
 
 /* `at` is behind the key. */
 static void note_key(struct lex *lex, const char *at)
 {
 	struct lex_notes *notes = lex->notes;
-	if (notes->count == OUTLINE_MOST) {
-		lex->noted = LEX_NEVER;
+	notes->full |= notes->count == OUTLINE_MOST;
+	if (notes->full)
 		return;
-	}
 	struct outline_note *note = &notes->list[notes->count++];
 	*note = (struct outline_note){.key = lex->token, .behind_key = (size_t)(at - lex->start)};
-	notes->pending[lex->noted - 1] = notes->count;
-	const char *step = notes->way[lex->noted - 1];
+	notes->pending[notes->level - 1] = notes->count;
+	const char *step = notes->way[notes->level - 1];
 	size_t length = note->behind_key - note->key - 2;
 	notes->leads = step && length == strlen(step) && !memcmp(lex->start + note->key + 1, step, length);
 }
@@ -207,24 +196,42 @@ static void note_key(struct lex *lex, const char *at)
 /* `at` is at the comma or bracket behind a member, or at the bracket of an object without members. */
 static void note_end(struct lex *lex, const char *at)
 {
-	struct lex_notes *notes = lex->notes;
-	if (!notes->pending[lex->noted - 1])
+	struct outline_note *note = pending(lex->notes);
+	if (!note)
 		return;
-	struct outline_note *note = &notes->list[notes->pending[lex->noted - 1] - 1];
 	note->behind_value = (size_t)(at - lex->start);
-	note->next = notes->count;
+	note->next = lex->notes->count;
 }
 
 struct outline lex_outline(const struct lex *lex, struct json_slice value)
 {
 	struct outline outline = outline_of(value);
-	bool complete = lex->notes && !lex->noted && json_type(value) == JSON_OBJECT;
-	if (!complete)
+	if (!lex->notes || lex->notes->full || json_type(value) != JSON_OBJECT)
 		return outline;
 	outline.base = value.data;
 	outline.notes = lex->notes->list;
 	outline.last = lex->notes->count;
 	return outline;
+}
+
+/* False when there are too many levels. */
+static inline bool push(struct lex *lex, enum lex_kind kind)
+{
+	if (lex->depth == JSON_DEPTH)
+		return false;
+	lex->kinds[lex->depth++] = lex->kind;
+	lex->kind = (uint8_t)kind;
+	return true;
+}
+
+/* `at` is at the bracket. */
+static inline void pop(struct lex *lex, const char *at)
+{
+	if (lex->kind == LEX_NOTED) {
+		note_end(lex, at);
+		lex->notes->level--;
+	}
+	lex->kind = lex->kinds[--lex->depth];
 }
 
 /* Reading goes on at `at`, in that state. */
@@ -241,33 +248,48 @@ static bool stop(struct lex *lex, enum lex_state state, const char *at, const ch
 	return stay(lex, state, at);
 }
 
-/* From the first byte on that is no plain text. Returns the place behind the string, or NULL. */
-static const char *read_rest(struct lex *lex, enum lex_state state, const char *at)
+/* `at` is in a string, at a byte that is no plain text, and no quote. Returns the place behind it and its kin, or NULL.
+ */
+static const char *read_special(struct lex *lex, enum lex_state state, const char *at)
 {
-	const char *end = lex->end, *behind = at;
+	const char *behind = NULL, *end = lex->end;
 	struct lex_fault *fault = &lex->fault;
-	while (behind) {
-		at = sweep_special(behind, end);
-		if (at == end)
-			behind = fail(fault, at, end, "the rest of a string");
-		else if (*at == '"')
-			return at + 1;
-		else if (*at == '\\')
-			behind = check_escape(at + 1, end, fault);
-		else if ((unsigned char)*at >= 0x80)
-			behind = check_utf8(&at, end, fault);
-		else
-			behind = fail(fault, at, end, "no bare control character in a string");
-	}
-	stay(lex, state, at);
-	return NULL;
+	if (at == end)
+		fail(fault, at, end, "the rest of a string");
+	else if (*at == '\\')
+		behind = check_escape(at + 1, end, fault);
+	else if ((unsigned char)*at >= 0x80)
+		behind = check_utf8(&at, end, fault);
+	else
+		fail(fault, at, end, "no bare control character in a string");
+	if (!behind)
+		stay(lex, state, at);
+	return behind;
 }
 
-/* Most strings end at the first byte that is no plain text. */
-static inline const char *read_string(struct lex *lex, enum lex_state state, const char *at)
+/* Called for each key and string, from two places. */
+__attribute__((always_inline)) static inline const char *read_string(struct lex *lex, enum lex_state state,
+								     const char *at, struct sweep *sweep)
 {
-	at = sweep_special(at, lex->end);
-	return at < lex->end && *at == '"' ? at + 1 : read_rest(lex, state, at);
+	for (;;) {
+		at = sweep_special(sweep, at, lex->end);
+		if (at < lex->end && *at == '"')
+			return at + 1;
+		at = read_special(lex, state, at);
+		if (!at)
+			return NULL;
+	}
+}
+
+#define NONE (-1)
+
+/* The next byte that is no space, and at its place. NONE at the end. */
+static inline int peek(const char **at, const char *end)
+{
+	if (*at < end && (unsigned char)**at > ' ')
+		return (unsigned char)**at;
+	*at = lex_space(*at, end);
+	return *at < end ? (unsigned char)**at : NONE;
 }
 
 /* A number is judged once the byte behind it has come; until then its bytes are passed over. */
@@ -296,6 +318,8 @@ static const char *read_word(struct lex *lex, const char *at)
 bool lex_run(struct lex *lex, const char *start, const char *end)
 {
 	const char *at = start + lex->at;
+	struct sweep sweep = {NULL, 0};
+	int sign;
 	lex->start = start;
 	lex->end = end;
 	switch (lex->state) {
@@ -319,82 +343,80 @@ bool lex_run(struct lex *lex, const char *start, const char *end)
 		goto behind;
 	}
 first_key:
-	at = lex_space(at, end);
-	if (at == end || (*at != '"' && *at != '}'))
-		return stop(lex, LEX_FIRST_KEY, at, "a key in double quotes or '}'");
-	if (*at == '}')
+	sign = peek(&at, end);
+	if (sign == '}')
 		goto closing;
+	if (sign != '"')
+		return stop(lex, LEX_FIRST_KEY, at, "a key in double quotes or '}'");
 key:
-	at = lex_space(at, end);
-	if (at == end || *at != '"')
+	if (peek(&at, end) != '"')
 		return stop(lex, LEX_KEY, at, "a key in double quotes");
-	lex->token = (size_t)(at++ - start);
+	if (lex->kind == LEX_NOTED)
+		lex->token = (size_t)(at - start);
+	at++;
 in_key:
-	if (!(at = read_string(lex, LEX_IN_KEY, at)))
+	if (!(at = read_string(lex, LEX_IN_KEY, at, &sweep)))
 		return false;
-	if (lex->depth == lex->noted)
+	if (lex->kind == LEX_NOTED)
 		note_key(lex, at);
 colon:
-	at = lex_space(at, end);
-	if (at == end || *at != ':')
+	if (peek(&at, end) != ':')
 		return stop(lex, LEX_COLON, at, "':'");
 	at++;
 value:
-	at = lex_space(at, end);
-	if (at == end)
-		return stop(lex, LEX_VALUE, at, "a value");
-	if (*at == '{' || *at == '[') {
-		bool object = *at == '{';
-		if (object && lex->depth == lex->noted)
-			note_object(lex);
-		if (!push(lex, object))
+	sign = peek(&at, end);
+	if (sign == '{') {
+		bool noted = lex->kind == LEX_NOTED && note_object(lex->notes);
+		if (!push(lex, noted ? LEX_NOTED : LEX_OBJECT))
 			return stop(lex, LEX_VALUE, at, "no deeper nesting");
 		at++;
-		if (object)
-			goto first_key;
+		goto first_key;
+	}
+	if (sign == '[') {
+		if (!push(lex, LEX_ARRAY))
+			return stop(lex, LEX_VALUE, at, "no deeper nesting");
+		at++;
 		goto first_element;
 	}
-	if (*at == '-' || (*at >= '0' && *at <= '9')) {
+	if (sign == NONE)
+		return stop(lex, LEX_VALUE, at, "a value");
+	if (sign == '-' || (sign >= '0' && sign <= '9')) {
 		lex->token = (size_t)(at - start);
 		goto in_number;
 	}
-	if (*at != '"') {
+	if (sign != '"') {
 		if (!(at = read_word(lex, at)))
 			return false;
 		goto behind;
 	}
 	at++;
 in_string:
-	if (!(at = read_string(lex, LEX_IN_STRING, at)))
+	if (!(at = read_string(lex, LEX_IN_STRING, at, &sweep)))
 		return false;
 behind:
 	if (!lex->depth)
 		goto whole;
-	at = lex_space(at, end);
-	if (at < end && *at == ',') {
-		if (lex->depth == lex->noted)
+	sign = peek(&at, end);
+	if (sign == ',') {
+		if (lex->kind == LEX_NOTED)
 			note_end(lex, at);
 		at++;
-		if (lex->object)
-			goto key;
-		goto value;
+		if (lex->kind == LEX_ARRAY)
+			goto value;
+		goto key;
 	}
-	if (at == end || *at != (lex->object ? '}' : ']'))
-		return stop(lex, LEX_BEHIND, at, lex->object ? "',' or '}'" : "',' or ']'");
+	if (sign != (lex->kind == LEX_ARRAY ? ']' : '}'))
+		return stop(lex, LEX_BEHIND, at, lex->kind == LEX_ARRAY ? "',' or ']'" : "',' or '}'");
 closing:
-	if (lex->depth == lex->noted) {
-		note_end(lex, at);
-		lex->noted--;
-	}
-	pop(lex);
+	pop(lex, at);
 	at++;
 	goto behind;
 first_element:
-	at = lex_space(at, end);
-	if (at == end)
-		return stop(lex, LEX_FIRST_ELEMENT, at, "a value");
-	if (*at == ']')
+	sign = peek(&at, end);
+	if (sign == ']')
 		goto closing;
+	if (sign == NONE)
+		return stop(lex, LEX_FIRST_ELEMENT, at, "a value");
 	goto value;
 in_number:
 	if (!(at = read_number(lex, at)))

@@ -5,8 +5,6 @@
 #ifndef PERILUNE_JSON_LEX_H
 #define PERILUNE_JSON_LEX_H
 
-#include <limits.h>
-
 #include "json/outline.h"
 
 /* Why bytes are no JSON. */
@@ -29,29 +27,34 @@ enum lex_state {
 	LEX_BEHIND, /* behind a value */
 };
 
+enum lex_kind {
+	LEX_ARRAY,
+	LEX_OBJECT,
+	LEX_NOTED, /* an object whose members are noted */
+};
+
 /* The reading of one value whose bytes come bit by bit, none of them read twice. They may lie elsewhere each time, so
  * that all places are offsets from the value's start. */
 struct lex {
 	enum lex_state state;
 	size_t at;    /* how far it has been read; in the end, the length */
-	size_t token; /* where the key or number starts that was begun last */
+	size_t token; /* where the noted key or the number starts that was begun last */
 	bool more;    /* a number that touches the end goes on; else it is whole */
-	unsigned depth;
-	bool object;                       /* the innermost open container is one */
-	uint64_t objects[JSON_DEPTH / 64]; /* of each open one, a bit; a word is zeroed when its first level opens */
 	struct lex_fault fault;
 	const char *start, *end; /* while it runs */
-	unsigned noted;          /* the depth of the innermost object whose members are being noted, or LEX_NEVER */
 	struct lex_notes *notes;
+	unsigned depth;
+	uint8_t kind;              /* enum lex_kind, of the innermost open container */
+	uint8_t kinds[JSON_DEPTH]; /* of those around it, from the outermost one, which is none, on */
 };
-
-#define LEX_NEVER UINT_MAX
 
 /* What is noted of a value's members. */
 struct lex_notes {
 	const char *const *way;           /* the keys that lead from a noted object to the next; ends with NULL */
 	unsigned pending[OUTLINE_LEVELS]; /* of each open noted object: 1 + the note of the member that is read */
-	bool leads;                       /* that member's key is the way's */
+	unsigned level;                   /* how many those are */
+	bool leads;                       /* the member's key is the way's */
+	bool full;
 	unsigned count;
 	struct outline_note list[OUTLINE_MOST];
 };
@@ -78,8 +81,16 @@ const char *lex_skip(const char *at, const char *end);
 size_t lex_unescape(const char **at, const char *end, char *out);
 
 /* json_string_equals and json_get for text that is not NUL-terminated. */
-bool lex_string_is(struct json_slice string, const char *text, size_t length);
+bool lex_string_same(struct json_slice string, const char *text, size_t length);
 struct json_slice lex_member(struct json_slice object, const char *key, size_t length);
+
+/* The same, quicker where it is not equal, as most keys that are looked at are not. */
+static inline bool lex_string_is(struct json_slice string, const char *text, size_t length)
+{
+	if (length && (string.length < 3 || (string.data[1] != *text && string.data[1] != '\\')))
+		return false;
+	return lex_string_same(string, text, length);
+}
 
 static inline const char *lex_space(const char *at, const char *end)
 {

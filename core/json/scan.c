@@ -189,14 +189,12 @@ static bool unescaped_is(const char *at, const char *end, const char *text, size
 	return length == 0;
 }
 
-bool lex_string_is(struct json_slice string, const char *text, size_t length)
+bool lex_string_same(struct json_slice string, const char *text, size_t length)
 {
 	if (string.length < length + 2 || string.data[0] != '"')
 		return false;
 	const char *content = string.data + 1;
 	size_t content_length = string.length - 2;
-	if (length && *content != *text && *content != '\\')
-		return false;         /* as most are that are not equal */
 	if (content_length == length) /* an escape would make the content shorter than its text */
 		return !memcmp(content, text, length) && !memchr(text, '\\', length);
 	return memchr(content, '\\', content_length) && unescaped_is(content, content + content_length, text, length);
