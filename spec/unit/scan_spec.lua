@@ -52,6 +52,23 @@ describe("json_validate", function()
     end
   end)
 
+  it("finds the end of a string wherever it stands", function()
+    for length = 0, 150 do
+      local text = ('[%s"%s"%s]'):format((" "):rep(length % 7), ("a"):rep(length), (" "):rep(length % 5))
+      assert.is_nil(problem(text))
+      local value = text:find '"' - 1
+      for place = length % 3, length, 3 do
+        for byte, expected in pairs { ["\31"] = "control", ["\128"] = "UTF.8", ["\255"] = "UTF.8" } do
+          local wrong = text:sub(1, value + 1 + place) .. byte .. text:sub(value + 2 + place)
+          assert.truthy(problem(wrong):find(("byte %d: .*%s"):format(value + 1 + place, expected)), wrong)
+        end
+        for _, odd in ipairs { "\\n", "\\\"", "é", "😀", "\127", " ", "!", "#" } do
+          assert.is_nil(problem(text:sub(1, value + 1 + place) .. odd .. text:sub(value + 2 + place)))
+        end
+      end
+    end
+  end)
+
   it("takes 10,048 levels and no more", function()
     assert.is_nil(problem(("["):rep(10048) .. ("]"):rep(10048)))
     assert.is_nil(problem(('{"a":['):rep(5024) .. "1" .. ("]}"):rep(5024)))
