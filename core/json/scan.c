@@ -48,59 +48,6 @@ enum json_type json_type(struct json_slice value)
 	}
 }
 
-/* Behind the string whose opening quote is at `at`. */
-static const char *skip_string(const char *at, const char *end)
-{
-	for (at++; (at = sweep_quote(at, end)) < end; at += 2) {
-		if (*at == '"')
-			return at + 1;
-		if (end - at < 2)
-			break;
-	}
-	return end;
-}
-
-static const char *skip_container(const char *at, const char *end)
-{
-	size_t depth = 0;
-	while (at < end) {
-		switch (*at) {
-		case '"':
-			at = skip_string(at, end);
-			continue;
-		case '{':
-		case '[':
-			depth++;
-			break;
-		case '}':
-		case ']':
-			if (!--depth)
-				return at + 1;
-			break;
-		}
-		at++;
-	}
-	return end;
-}
-
-static bool is_delimiter(char c)
-{
-	return c == ',' || c == ']' || c == '}' || c == ' ' || c == '\n' || c == '\t' || c == '\r';
-}
-
-const char *lex_skip(const char *at, const char *end)
-{
-	if (at == end)
-		return end;
-	if (*at == '"')
-		return skip_string(at, end);
-	if (*at == '{' || *at == '[')
-		return skip_container(at, end);
-	while (at < end && !is_delimiter(*at))
-		at++;
-	return at;
-}
-
 struct json_iter json_iterate(struct json_slice container)
 {
 	enum json_type type = json_type(container);

@@ -27,6 +27,16 @@ static inline sweep_lane sweep_quotes(sweep_lane x)
 	return _mm_or_si128(_mm_cmpeq_epi8(x, _mm_set1_epi8('"')), _mm_cmpeq_epi8(x, _mm_set1_epi8('\\')));
 }
 
+static inline sweep_lane sweep_equal(sweep_lane x, char c)
+{
+	return _mm_cmpeq_epi8(x, _mm_set1_epi8(c));
+}
+
+static inline sweep_lane sweep_with(sweep_lane x, char bits)
+{
+	return _mm_or_si128(x, _mm_set1_epi8(bits));
+}
+
 /* Flipping that bit puts the quote next to the controls, and a byte above 0x7F is a negative number. */
 static inline sweep_lane sweep_specials(sweep_lane x)
 {
@@ -52,6 +62,16 @@ static inline sweep_lane sweep_load(const char *at)
 static inline sweep_lane sweep_quotes(sweep_lane x)
 {
 	return vorrq_u8(vceqq_u8(x, vdupq_n_u8('"')), vceqq_u8(x, vdupq_n_u8('\\')));
+}
+
+static inline sweep_lane sweep_equal(sweep_lane x, char c)
+{
+	return vceqq_u8(x, vdupq_n_u8((uint8_t)c));
+}
+
+static inline sweep_lane sweep_with(sweep_lane x, char bits)
+{
+	return vorrq_u8(x, vdupq_n_u8((uint8_t)bits));
 }
 
 static inline sweep_lane sweep_specials(sweep_lane x)
@@ -84,6 +104,16 @@ static inline sweep_lane sweep_load(const char *at)
 static inline sweep_lane sweep_zeros(sweep_lane x)
 {
 	return ~(((x & SWEEP_EACH(0x7F)) + SWEEP_EACH(0x7F)) | x) & SWEEP_EACH(0x80);
+}
+
+static inline sweep_lane sweep_equal(sweep_lane x, char c)
+{
+	return sweep_zeros(x ^ SWEEP_EACH((unsigned char)c));
+}
+
+static inline sweep_lane sweep_with(sweep_lane x, char bits)
+{
+	return x | SWEEP_EACH((unsigned char)bits);
 }
 
 static inline sweep_lane sweep_quotes(sweep_lane x)

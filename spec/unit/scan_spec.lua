@@ -170,6 +170,28 @@ describe("json slices", function()
     assert.equal("", walk "12")
   end)
 
+  -- Most have no backslash, which would have them passed over more slowly.
+  it("are passed over whole, wherever their brackets and quotes lie", function()
+    local seed = c.seed()
+    local function value()
+      local text = json_text.value()
+      return math.random(4) > 1 and text:gsub("\\[^u]", ""):gsub("\\u%x%x%x%x", "") or text
+    end
+    for _ = 1, 1500 do
+      local elements = {}
+      for i = 1, math.random(1, 4) do
+        local padding = math.random(0, 70)
+        elements[i] = ('{"%s":[%s,"}]"]}'):format(("x"):rep(padding), value())
+      end
+      local iter = ffi.new("struct json_iter[1]", c.json_iterate(c.slice("[" .. table.concat(elements, ",") .. "]")))
+      for _, element in ipairs(elements) do
+        assert.is_true(c.json_next(iter[0]), seed)
+        assert.equal(element, c.text(iter[0].value), seed)
+      end
+      assert.is_false(c.json_next(iter[0]), seed)
+    end
+  end)
+
   it("come to an end inside their bytes even if nobody validated them", function()
     c.seed()
     local path = c.json_path_new("a[*].metadata", nil)
