@@ -42,10 +42,10 @@ struct run {
 	struct list node; /* in reconciler->runs */
 	struct reconciler *reconciler;
 	struct work *work;
-	struct task *task; /* when it waits */
-	struct loop_timer timeout;
-	double deadline; /* clock_wall's scale */
-	double after;    /* seconds; below 0: nothing was asked for */
+	struct task *task;         /* when it waits */
+	struct loop_timer timeout; /* then too */
+	double deadline;           /* clock_wall's scale */
+	double after;              /* seconds; below 0: nothing was asked for */
 	bool overdue;
 };
 
@@ -86,7 +86,6 @@ static enum work_outcome outcome_of(const struct run *run, const struct err *err
 	return strcmp(err->reason, "Conflict") ? WORK_FAILED : WORK_CONFLICT;
 }
 
-/* The key is copied by whoever calls this, since it may go with its work. */
 static void log_failure(struct reconciler *reconciler, const struct err *err, const struct work_key *key,
 			unsigned attempt, double next)
 {
@@ -117,7 +116,8 @@ static void settle(struct run *run, const struct err *err)
 	struct reconciler *reconciler = run->reconciler;
 	struct work_key key;
 	size_t length;
-	work_key_split(work_key(run->work, &length), &key);
+	if (err) /* the key may go with its work */
+		work_key_split(work_key(run->work, &length), &key);
 	unsigned attempt = work_attempt(run->work);
 	enum work_outcome outcome = outcome_of(run, err);
 	double next = controller_end(run->work, outcome, run->after);
@@ -164,7 +164,6 @@ static void on_work(void *data, struct work *work)
 	list_add_tail(&reconciler->runs, &run->node);
 	run->deadline = clock_wall() + reconciler->timeout;
 	loop_timer_init(&run->timeout, on_timeout, run);
-	loop_timer_start(script->loop, &run->timeout, reconciler->timeout);
 	script->tasks++;
 	struct task_options options = {.push = push_call,
 				       .on_results = read_results,
@@ -174,9 +173,12 @@ static void on_work(void *data, struct work *work)
 				       .place = controller_name(reconciler->controller),
 				       .work = work,
 				       .leader = reconciler->leader};
+	double until = clock_now() + reconciler->timeout;
 	struct task *task = task_start(script->state, &options);
-	if (task) /* else the run is gone */
-		run->task = task;
+	if (!task) /* the run is gone */
+		return;
+	run->task = task;
+	loop_timer_start(script->loop, &run->timeout, until - clock_now());
 }
 
 /* --- what the sources ask --- */
