@@ -305,13 +305,20 @@ static const char *read_number(struct lex *lex, const char *at)
 
 static const char *read_word(struct lex *lex, const char *at)
 {
-	const char *word = *at == 't' ? "true" : *at == 'f' ? "false" : *at == 'n' ? "null" : NULL;
+	char letter = at < lex->end ? *at : '\0';
+	const char *word = letter == 't' ? "true" : letter == 'f' ? "false" : letter == 'n' ? "null" : NULL;
 	const char *behind = word ? check_word(at, lex->end, word, &lex->fault) : NULL;
 	if (!word)
 		stop(lex, LEX_VALUE, at, "a value");
 	else if (!behind)
 		stay(lex, LEX_VALUE, at);
 	return behind;
+}
+
+/* Whether those two bytes come next: what is usual is taken at once, where servers send no space. */
+static inline bool is_next(const char *at, const char *end, const char *pair)
+{
+	return end - at >= 2 && !memcmp(at, pair, 2);
 }
 
 /* Behind each label stands what may come in that state. */
@@ -360,10 +367,18 @@ in_key:
 	if (lex->kind == LEX_NOTED)
 		note_key(lex, at);
 colon:
+	if (is_next(at, end, ":\"")) {
+		at += 2;
+		goto in_string;
+	}
 	if (peek(&at, end) != ':')
 		return stop(lex, LEX_COLON, at, "':'");
 	at++;
 value:
+	if (is_next(at, end, "{}") && lex->kind != LEX_NOTED && lex->depth < JSON_DEPTH) {
+		at += 2;
+		goto behind;
+	}
 	sign = peek(&at, end);
 	if (sign == '{') {
 		bool noted = lex->kind == LEX_NOTED && note_object(lex->notes);
@@ -378,8 +393,6 @@ value:
 		at++;
 		goto first_element;
 	}
-	if (sign == NONE)
-		return stop(lex, LEX_VALUE, at, "a value");
 	if (sign == '-' || (sign >= '0' && sign <= '9')) {
 		lex->token = (size_t)(at - start);
 		goto in_number;
@@ -396,6 +409,10 @@ in_string:
 behind:
 	if (!lex->depth)
 		goto whole;
+	if (lex->kind == LEX_OBJECT && is_next(at, end, ",\"")) {
+		at += 2;
+		goto in_key;
+	}
 	sign = peek(&at, end);
 	if (sign == ',') {
 		if (lex->kind == LEX_NOTED)

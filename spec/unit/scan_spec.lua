@@ -75,6 +75,8 @@ describe("json_validate", function()
     assert.truthy(problem(("["):rep(10049) .. ("]"):rep(10049)))
     assert.truthy(problem(('{"a":['):rep(5025) .. ("]}"):rep(5025)))
     assert.truthy(problem(("["):rep(1e6)))
+    assert.is_nil(problem(("["):rep(10047) .. "{}" .. ("]"):rep(10047)))
+    assert.equal("byte 10048: expected no deeper nesting", problem(("["):rep(10048) .. "{}" .. ("]"):rep(10048)))
   end)
 
   it("knows at every level which bracket closes it", function()
