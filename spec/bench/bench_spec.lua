@@ -14,7 +14,7 @@ describe("scripts/bench", function()
 			local what = cjson.decode(line)
 			seen[what.program] = what
 		end
-		for _, program in ipairs { "fields", "whole", "key" } do
+		for _, program in ipairs { "fields", "whole", "key", "configmaps", "secrets", "nodes", "reports" } do
 			assert.same({ program = program, objects = 41, handled = 40 }, seen[program])
 		end
 	end)

@@ -5,14 +5,30 @@
 -- `reconciles`: the keys of the initial state come too, "mark" among them; `needs`: a program that may not be there.
 local programs = {}
 
-local function perilune(mode)
+--- Perilune with watch.lua, in a mode, with more settings.
+function programs.perilune(mode, ...)
+	local settings = { ... }
 	return function(bin, server)
-		return {
+		local words = {
 			bin .. "/perilune", "run", "--kubeconfig", server.kubeconfig, "--listen", "127.0.0.1:0", "--log-level", "warn",
-			"--set", "mode=" .. mode, "spec/bench/perilune/pods.lua",
+			"--set", "mode=" .. mode,
 		}
+		for _, setting in ipairs(settings) do
+			words[#words + 1] = "--set"
+			words[#words + 1] = setting
+		end
+		words[#words + 1] = "spec/bench/perilune/watch.lua"
+		return words
 	end
 end
+
+--- What else the server has, and the settings with which Perilune watches that.
+programs.kinds = {
+	configmaps = { "kind=ConfigMap", "phase=data.phase" },
+	secrets = { "kind=Secret", "phase=data.phase" },
+	nodes = { "kind=Node" },
+	reports = { "apiVersion=bench.perilune/v1", "kind=Report" },
+}
 
 local function client_go(...)
 	local flags = { ... }
@@ -33,9 +49,9 @@ local function bare(bin, server)
 end
 
 programs.all = {
-	{ id = "fields", label = "Perilune, fields = status.phase", words = perilune "fields", sync = true, idle = true, burst = true },
-	{ id = "whole", label = "Perilune, whole object", words = perilune "whole", rate = true, burst = true },
-	{ id = "key", label = "Perilune, controller by key", words = perilune "controller", burst = true, reconciles = true },
+	{ id = "fields", label = "Perilune, fields = status.phase", words = programs.perilune "fields", sync = true, idle = true, burst = true },
+	{ id = "whole", label = "Perilune, whole object", words = programs.perilune "whole", rate = true, burst = true },
+	{ id = "key", label = "Perilune, controller by key", words = programs.perilune "controller", burst = true, reconciles = true },
 	{ id = "typed", label = "client-go typed (watch-list)", words = client_go(), needs = "peer-client-go",
 		sync = true, idle = true, rate = true, burst = true, collects = true },
 	{ id = "list", label = "client-go typed, list", words = client_go "-list", needs = "peer-client-go", sync = true, collects = true },

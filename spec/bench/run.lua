@@ -214,7 +214,7 @@ local function print_tables(numbers, rounds, pods, set)
 end
 
 local function print_machine()
-	print(("%s; %s cores; %s; %s; perilune %s; client-go %s; kube-rs %s\n"):format(
+	print(("%s; %s cores; %s; %s; %s; client-go %s; kube-rs %s\n"):format(
 		output_of "sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1", output_of "nproc", output_of "uname -sr",
 		output_of "curl --version | grep -o 'libcurl/[0-9.]*' | head -n 1", output_of(bin .. "/perilune version | head -n 1"),
 		output_of "sed -n 's|.*k8s.io/client-go v||p' spec/bench/peers/go/go.mod",
@@ -225,14 +225,7 @@ local function rounds(count, pods, set)
 	print_tables(run_rounds(count, pods, set, BURST), count, pods, set)
 end
 
-local function config_maps(words_mode)
-	return function(where, server)
-		return {
-			where .. "/perilune", "run", "--kubeconfig", server.kubeconfig, "--listen", "127.0.0.1:0", "--log-level", "warn",
-			"--set", "mode=" .. words_mode, "--set", "kind=ConfigMap", "--set", "phase=data.phase", "spec/bench/perilune/pods.lua",
-		}
-	end
-end
+local config_maps = programs.perilune("fields", unpack(programs.kinds.configmaps))
 
 local modes = {}
 
@@ -252,33 +245,36 @@ end
 
 --- Memory and time for a million ConfigMaps.
 function modes.million()
-	with_program(config_maps "fields", "configmaps", { "-configmaps", 1000000 }, function(running)
+	with_program(config_maps, "configmaps", { "-configmaps", 1000000 }, function(running)
+		assert(running.objects == 1000001)
 		local memory = running:settle()
 		print(("1,000,000 ConfigMaps: %.1f s, CPU %.1f s, RSS %.0f MB (target: under 600), peak %.0f MB"):format(
 			running.synced, running.cpu, memory.rss / 2 ^ 20, memory.peak / 2 ^ 20))
 	end)
 end
 
-local function instructions_since(pid, folder)
+local function instructions_so_far(pid, folder)
 	os.execute(("callgrind_control -d %d >/dev/null 2>&1"):format(pid))
 	return tonumber(output_of(("cat %s/callgrind.out.%d.* | sed -n 's/^totals: //p' | tail -n 1"):format(folder, pid)))
 end
 
--- Instructions for an update under callgrind, after a warm-up, when all is at rest.
+-- Instructions for an update under callgrind, after a warm-up, when all is at rest. It counts from then on only: to set its
+-- counts to zero leaves a few for each object of the initial state.
 local function instructions(objects)
 	local warm_up, updates = 500, 500
 	local result
 	local folder = output_of "mktemp -d"
-	local words = config_maps "fields"
 	with_program(function(...)
-		return { "valgrind", "--tool=callgrind", ("--callgrind-out-file=%s/callgrind.out.%%p"):format(folder), unpack(words(...)) }
+		local out = ("--callgrind-out-file=%s/callgrind.out.%%p"):format(folder)
+		return { "valgrind", "--tool=callgrind", "--instr-atstart=no", out, unpack(config_maps(...)) }
 	end, "configmaps", { "-configmaps", objects }, function(running)
 		running:settle()
 		running:await_watch()
 		running:burst(warm_up)
-		os.execute(("callgrind_control -z %d >/dev/null 2>&1"):format(running.child.pid))
-		running:burst(updates)
-		result = instructions_since(running.child.pid, folder) / updates
+		os.execute(("callgrind_control -i on %d >/dev/null 2>&1"):format(running.child.pid))
+		local _, events = running:burst(updates)
+		assert(events == updates)
+		result = instructions_so_far(running.child.pid, folder) / updates
 	end)
 	os.execute("rm -rf " .. folder)
 	return result
@@ -290,16 +286,23 @@ function modes.instructions()
 		few, many, (many / few - 1) * 100))
 end
 
+local function see_each(id, words, kind, program)
+	with_program(words, kind, { "-" .. kind, 40 }, function(running)
+		begin_updates(program, running)
+		local _, handled = running:burst(40)
+		print(cjson.encode { program = id, objects = running.objects, handled = handled })
+	end)
+end
+
 --- Perilune alone and a few objects of each kind, so that this folder keeps working.
 function modes.smoke()
 	for _, program in ipairs(programs.all) do
 		if not program.needs and program.burst then
-			with_program(program.words, "pods", { "-pods", 40 }, function(running)
-				begin_updates(program, running)
-				local _, handled = running:burst(40)
-				print(cjson.encode { program = program.id, objects = running.objects, handled = handled })
-			end)
+			see_each(program.id, program.words, "pods", program)
 		end
+	end
+	for kind, settings in pairs(programs.kinds) do
+		see_each(kind, programs.perilune("fields", unpack(settings)), kind, {})
 	end
 end
 

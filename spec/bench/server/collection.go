@@ -43,8 +43,9 @@ type collection struct {
 
 	mu       sync.Mutex
 	watchers map[*watcher]bool
-	version  int64 // of the last update
-	next     int   // the object that is updated next
+	modified []byte // how an update begins
+	version  int64  // of the last update
+	next     int    // the object that is updated next
 }
 
 // item says where a body stands in the text, and in it what an update changes: resourceVersion, phase (seven letters)
@@ -92,7 +93,7 @@ func (c *collection) bookmark(version int64, last bool) []byte {
 // update writes a MODIFIED event of an object into out.
 func (c *collection) update(out *bytes.Buffer, i int, version int64, phase string, sent int64) {
 	item := &c.items[i]
-	out.Write(c.eventHead("MODIFIED"))
+	out.Write(c.modified)
 	body := out.Len()
 	out.Write(c.text[item.start:item.end])
 	written := out.Bytes()[body:]

@@ -47,6 +47,7 @@ func generate(k *kind, count int, seed uint64, random bool) *collection {
 		g.workloads = append(g.workloads, g.workload())
 	}
 	c := &collection{kind: k, watchers: map[*watcher]bool{}}
+	c.modified = c.eventHead("MODIFIED")
 	if count == 0 {
 		return c
 	}

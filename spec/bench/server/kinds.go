@@ -63,7 +63,7 @@ func configMapBody(g *generator, c *collection, i int) {
 	c.put(`]},"data":{`)
 	c.phase(i)
 	for n, name := range []string{"settings", "endpoints", "flags"} {
-		c.put(`,"%s":"%s"`, name, g.value(w.environment[n]+w.annotations[n+1][:40]))
+		c.put(`,"%s":"%s"`, name, g.value(w.environment[n][:60]+w.annotations[n+1][:40]))
 	}
 	c.put(`}`)
 }

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	batchBytes       = 64 << 10 // of updates before they are sent
+	batchBytes       = 200 << 10 // of updates before they are sent
 	bookmarkInterval = 10 * time.Second
 )
 

@@ -57,12 +57,9 @@ func main() {
 	}()
 	informer := newInformer(ctx, config, *isDynamic)
 	check(informer.SetTransform(dropManagedFields))
-	if *controller {
-		startController(ctx, informer)
-	} else {
-		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: onUpdate})
-		check(err)
-	}
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]())
+	_, err = informer.AddEventHandler(handlers(queue, *controller))
+	check(err)
 	go informer.Run(ctx.Done())
 	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
 		return
@@ -71,7 +68,12 @@ func main() {
 	time.Sleep(200 * time.Millisecond) // the CPU time to sync is read meanwhile
 	debug.FreeOSMemory()
 	say(map[string]any{"settled": true})
+	go func() {
+		for work(queue) {
+		}
+	}()
 	<-ctx.Done()
+	queue.ShutDown()
 }
 
 func check(err error) {
@@ -154,28 +156,21 @@ func report() {
 	tally.events, tally.latencies = 0, nil
 }
 
-func startController(ctx context.Context, informer cache.SharedIndexInformer) {
-	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]())
+type keys = workqueue.TypedRateLimitingInterface[string]
+
+func handlers(queue keys, controller bool) cache.ResourceEventHandlerFuncs {
+	if !controller {
+		return cache.ResourceEventHandlerFuncs{UpdateFunc: onUpdate}
+	}
 	add := func(object any) {
 		if key, err := cache.MetaNamespaceKeyFunc(object); err == nil {
 			queue.Add(key)
 		}
 	}
-	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: add, UpdateFunc: func(_, object any) { add(object) }, DeleteFunc: add,
-	})
-	check(err)
-	go func() {
-		<-ctx.Done()
-		queue.ShutDown()
-	}()
-	go func() {
-		for work(queue) {
-		}
-	}()
+	return cache.ResourceEventHandlerFuncs{AddFunc: add, UpdateFunc: func(_, object any) { add(object) }, DeleteFunc: add}
 }
 
-func work(queue workqueue.TypedRateLimitingInterface[string]) bool {
+func work(queue keys) bool {
 	key, shutdown := queue.Get()
 	if shutdown {
 		return false

@@ -2,12 +2,12 @@
 --
 --   mode   fields: a handler that sees the phase alone; whole: one that sees all of the object, and says how late it is;
 --          controller: an empty reconcile
---   kind   Pod, unless said
+--   apiVersion, kind: v1 and Pod, unless said
 --   phase  where the kind has its phase: status.phase, unless said
 local k8s = require "perilune"
 
 local mode = k8s.config.mode
-local objects = k8s.informer { apiVersion = "v1", kind = k8s.config.kind or "Pod" }
+local objects = k8s.informer { apiVersion = k8s.config.apiVersion or "v1", kind = k8s.config.kind or "Pod" }
 local phase = k8s.config.phase or "status.phase"
 
 local events, last, latencies = 0, 0, {}
