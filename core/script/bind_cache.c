@@ -7,6 +7,7 @@
 #include "kube/selector.h"
 #include "script/bind_informer.h"
 #include "script/bind_key.h"
+#include "script/limit.h"
 #include "script/value.h"
 
 /* For what reads the cache: that it holds less than the truth is said once. */
@@ -66,10 +67,11 @@ int bind_cache_get(lua_State *L)
 	return 1;
 }
 
-/* What list was asked for. fields, selector and found are freed by end_query, on every way out. */
+/* What list was asked for. What it owns is freed by end_query, on every way out. */
 struct query {
 	struct selector *selector;
 	struct fields *fields;
+	struct buf opened;     /* of the object that is looked at */
 	struct object **found; /* borrowed from the store, which does not change meanwhile */
 	size_t count, capacity;
 	const char *namespace;
@@ -82,24 +84,22 @@ static bool is_in(const struct object *object, const char *namespace)
 	return strlen(namespace) == length && !memcmp(text, namespace, length);
 }
 
-static bool matches(const struct query *query, const struct object *object)
+static bool matches(struct query *query, const struct object *object)
 {
 	if (query->namespace && !is_in(object, query->namespace))
 		return false;
 	if (!query->selector)
 		return true;
-	struct buf scratch;
 	struct json_meta meta;
-	buf_init(&scratch, 0);
-	bool result =
-	    json_meta(object_open(object, &scratch), &meta) == 0 && selector_matches(query->selector, meta.labels);
-	buf_fini(&scratch);
-	return result;
+	return json_meta(object_open(object, &query->opened), &meta) == 0 &&
+	       selector_matches(query->selector, meta.labels);
 }
 
 static bool on_object(void *data, struct object *object)
 {
 	struct query *query = data;
+	if (limit_is_over())
+		return false;
 	if (!matches(query, object))
 		return true;
 	if (query->count == query->capacity) {
@@ -113,6 +113,7 @@ static bool on_object(void *data, struct object *object)
 static int push_found(lua_State *L)
 {
 	struct query *query = lua_touserdata(L, 1);
+	limit_check(L);
 	lua_createtable(L, (int)query->count, 0);
 	for (size_t i = 0; i < query->count; i++) {
 		bind_object_push(L, query->found[i], query->fields);
@@ -126,6 +127,7 @@ static void end_query(struct query *query)
 {
 	selector_free(query->selector);
 	fields_unref(query->fields);
+	buf_fini(&query->opened);
 	alloc_free(query->found);
 }
 
@@ -213,21 +215,29 @@ int bind_cache_list(lua_State *L)
 	return finish_query(L, &query);
 }
 
+struct keys {
+	lua_State *L; /* their table is on top */
+	int count;
+};
+
 static bool push_key(void *data, struct object *object)
 {
-	lua_State *L = data;
+	struct keys *keys = data;
 	size_t length;
 	const char *key = object_key(object, &length);
-	lua_pushlstring(L, key, length);
-	lua_rawseti(L, -2, (int)lua_objlen(L, -2) + 1);
+	lua_pushlstring(keys->L, key, length);
+	lua_rawseti(keys->L, -2, ++keys->count);
+	limit_check(keys->L);
 	return true;
 }
 
 int bind_cache_keys(lua_State *L)
 {
 	struct handle *handle = check_readable(L, "keys");
-	lua_newtable(L);
-	store_each(informer_store(handle->informer), NULL, push_key, L);
+	const struct store *store = informer_store(handle->informer);
+	struct keys keys = {L, 0};
+	lua_createtable(L, (int)store_count(store), 0);
+	store_each(store, NULL, push_key, &keys);
 	value_mark_array(L, -1);
 	return 1;
 }
