@@ -51,6 +51,18 @@ describe("JSON comes back equal in meaning", function()
 		end
 	end)
 
+	it("while the collector runs at every chance", function()
+		local pause, multiplier = collectgarbage("setpause", 0), collectgarbage("setstepmul", 1000000)
+		local ok, err = pcall(function()
+			for width = 1, 66, 65 do
+				comes_back(thicket(2, width))
+			end
+		end)
+		collectgarbage("setpause", pause)
+		collectgarbage("setstepmul", multiplier)
+		assert(ok, err)
+	end)
+
 	it("with the last of equal keys, however far they are from each other", function()
 		for _, between in ipairs { 0, 1, 61, 62, 63, 64, 500 } do
 			local members = { '"twice":1' }
