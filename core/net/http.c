@@ -87,15 +87,33 @@ static void tell_head(struct http *http)
 	tell_warnings(http);
 }
 
-static void tell_chunk(struct http *http)
+static void forget_told(struct http *http)
 {
-	if (http->over || !http->body.length || !http_is_streaming(http))
-		return;
-	if (http->events.on_chunk)
-		http->events.on_chunk(http->data, http->body.data, http->body.length);
 	if (http->body.capacity > KEPT_CAPACITY)
 		buf_fini(&http->body);
 	buf_reset(&http->body);
+	http->told = 0;
+}
+
+/* True when all that came has been told. */
+static bool tell_chunk(struct http *http)
+{
+	if (http->over || !http->body.length || !http_is_streaming(http))
+		return true;
+	const char *bytes = http->body.data + http->told;
+	size_t left = http->body.length - http->told, length = left < HTTP_SLICE ? left : HTTP_SLICE;
+	http->told += length;
+	if (http->events.on_chunk)
+		http->events.on_chunk(http->data, bytes, length);
+	if (http->over)
+		return true;
+	if (length < left) {
+		loop_post(mux_loop(http->mux), &http->job);
+		return false;
+	}
+	forget_told(http);
+	mux_release(&http->transfer);
+	return true;
 }
 
 static void end(struct http *http)
@@ -133,8 +151,7 @@ static void on_job(void *data)
 {
 	struct http *http = data;
 	tell_head(http);
-	tell_chunk(http);
-	if (http->over || !http->ended)
+	if (!tell_chunk(http) || http->over || !http->ended)
 		return;
 	if (http_may_repeat(http))
 		begin_again(http);

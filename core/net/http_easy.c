@@ -39,6 +39,8 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *data)
 		snprintf(http->message, sizeof(http->message), "the answer is larger than %zu bytes", http->limit);
 		return 0;
 	}
+	if (http_is_streaming(http) && http->body.length > HTTP_SLICE)
+		mux_hold(&http->transfer);
 	loop_post(mux_loop(http->mux), &http->job);
 	return length;
 }

@@ -26,6 +26,10 @@ struct http_attempt {
 	bool refused;      /* and the server said that it did not process it */
 };
 
+/* Bytes of a streamed answer that are told at a time. libcurl brings megabytes at once where the server is fast: others
+ * get their turn between slices, and nothing more is read until all of them are told. */
+#define HTTP_SLICE ((size_t)256 << 10)
+
 struct http {
 	struct mux_transfer transfer;
 	struct mux *mux;
@@ -42,7 +46,8 @@ struct http {
 
 	struct http_head head;
 	bool head_begun, head_complete, head_told;
-	struct buf body;     /* a streamed one: what came since the last on_chunk */
+	struct buf body;     /* a streamed one: what came since it was last told as a whole */
+	size_t told;         /* bytes of that */
 	struct buf warnings; /* each ended by a NUL */
 	struct buf fields;   /* as in the result */
 	unsigned field_count;

@@ -25,6 +25,8 @@ struct mux_pool {
 	struct list transfers;
 	unsigned running;
 	struct list watches;
+	unsigned holders; /* transfers that hold: as long as there are any, no watch is active */
+	bool overdue;     /* the time-out has passed meanwhile */
 	struct mux_gate gate;
 	struct loop_job flush;
 };
@@ -92,6 +94,9 @@ static void on_timeout(struct ev_loop *ev, ev_timer *watcher, int events)
 	(void)ev, (void)events;
 	struct mux_pool *pool = watcher->data;
 	long left = -1;
+	pool->overdue = pool->holders > 0;
+	if (pool->overdue)
+		return; /* libcurl may read in it, too */
 	act(pool, CURL_SOCKET_TIMEOUT, 0);
 	if (!ev_is_active(&pool->timeout) && curl_multi_timeout(pool->multi, &left) == CURLM_OK && left >= 0)
 		set_timeout(pool, left ? left : 1);
@@ -139,7 +144,8 @@ static int on_socket_wish(CURL *easy, curl_socket_t fd, int what, void *data, vo
 	int events = (what & CURL_POLL_IN ? EV_READ : 0) | (what & CURL_POLL_OUT ? EV_WRITE : 0);
 	ev_io_stop(ev, &watch->watcher);
 	ev_io_set(&watch->watcher, fd, events);
-	ev_io_start(ev, &watch->watcher);
+	if (!pool->holders)
+		ev_io_start(ev, &watch->watcher);
 	return 0;
 }
 
@@ -153,6 +159,33 @@ static void set_timeout(struct mux_pool *pool, long milliseconds)
 	/* Told of a time-out too early, libcurl does nothing; hence the millisecond. */
 	ev_timer_set(&pool->timeout, milliseconds ? ((double)milliseconds + 1) / 1000 : 0, 0);
 	ev_timer_start(ev, &pool->timeout);
+}
+
+void mux_hold(struct mux_transfer *transfer)
+{
+	struct mux_pool *pool = transfer->pool;
+	if (!pool || transfer->holds)
+		return;
+	transfer->holds = true;
+	if (pool->holders++)
+		return;
+	LIST_EACH (&pool->watches, node)
+		ev_io_stop(loop_ev(pool->mux->loop), &LIST_ENTRY(node, struct watch, node)->watcher);
+}
+
+void mux_release(struct mux_transfer *transfer)
+{
+	struct mux_pool *pool = transfer->pool;
+	if (!pool || !transfer->holds)
+		return;
+	transfer->holds = false;
+	if (--pool->holders)
+		return;
+	LIST_EACH (&pool->watches, node)
+		ev_io_start(loop_ev(pool->mux->loop), &LIST_ENTRY(node, struct watch, node)->watcher);
+	if (pool->overdue)
+		set_timeout(pool, 0);
+	pool->overdue = false;
 }
 
 static int on_timeout_wish(CURLM *multi, long milliseconds, void *data)
@@ -324,6 +357,7 @@ void mux_remove(struct mux_transfer *transfer)
 	struct mux_pool *pool = transfer->pool;
 	if (!pool)
 		return;
+	mux_release(transfer);
 	if (!transfer->whole)
 		abandon(transfer);
 	transfer->pool = NULL;

@@ -20,6 +20,7 @@ struct mux_transfer {
 			      owner's */
 	bool connected;    /* it has its connection */
 	bool whole;        /* it has ended well */
+	bool holds;        /* mux_hold */
 	char *origin_name; /* equal for transfers that could share a connection, NULL for one that never does; its
 			      owner's */
 	struct mux_origin *origin;
@@ -31,6 +32,11 @@ void mux_add(struct mux *mux, struct mux_transfer *transfer);
 void mux_remove(struct mux_transfer *transfer);    /* harmless when it is in no mux */
 void mux_connected(struct mux_transfer *transfer); /* it has its connection; callable in a callback of libcurl */
 void mux_unshared(struct mux_transfer *transfer);  /* its origin speaks no HTTP/2; callable there too */
+
+/* Nothing is read from the sockets that the transfer may be on until mux_release, or until it is removed: what has come
+ * is dealt with first. Both are harmless when repeated. */
+void mux_hold(struct mux_transfer *transfer);
+void mux_release(struct mux_transfer *transfer);
 
 void mux_each(const struct mux *mux, void (*fn)(void *data, struct mux_transfer *transfer), void *data);
 /* The connections that this transfer may be on are not used for what starts after this call. */
