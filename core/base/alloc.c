@@ -1,5 +1,6 @@
 #include "base/alloc.h"
 
+#include <malloc.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,11 @@ void *alloc_zero(size_t size)
 		return memset(alloc_resize(NULL, size), 0, size);
 	void *memory = calloc(1, size ? size : 1);
 	return memory ? memory : out_of_memory(size);
+}
+
+void alloc_trim(void)
+{
+	malloc_trim(0);
 }
 
 void *alloc_copy(const void *bytes, size_t length)

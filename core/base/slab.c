@@ -19,13 +19,10 @@
 #define UNPOISON(at, size) ((void)(at), (void)(size))
 #endif
 
-#define CHUNK ((size_t)32 * 1024)
-#define CHUNKS 32                      /* of an arena; the first is its head */
+#define CHUNK ((size_t)SLAB_CHUNK)
+#define CHUNKS 64                      /* of an arena; the first is its head */
 #define ARENA ((size_t)CHUNKS * CHUNK) /* also its alignment, so that a piece's address tells its arena */
-#define KEPT_CHUNKS 32                 /* empty ones that keep their pages for the next */
-
-#define FINE 512 /* bytes up to which sizes are 8 apart */
-#define CLASSES (FINE / 8 + (SLAB_MOST - FINE) / 16)
+#define KEPT_CHUNKS 16                 /* empty ones that keep their pages for the next */
 
 /* Pieces that were given back are linked through their first word. */
 struct piece {
@@ -46,19 +43,24 @@ struct arena {
 	struct chunk chunks[CHUNKS];
 };
 
-static struct list rooms[CLASSES]; /* chunks with room, of each class; zeroed until first used */
-static struct list warm, cold;     /* empty chunks, with and without pages */
+static struct list warm = {&warm, &warm}, cold = {&cold, &cold}; /* empty chunks, with and without pages */
 static size_t warm_count, held;
 static struct arena *spare; /* one without a piece, kept for the next; others are unmapped */
 
+/* Behind the fine ones, from SLAB_MOST bytes down: one for each number of pieces in a chunk. */
 static unsigned class_of(size_t size)
 {
-	return (unsigned)(size <= FINE ? (size + 7) / 8 - (size > 0) : FINE / 8 + (size - FINE + 15) / 16 - 1);
+	if (size <= SLAB_FINE)
+		return (unsigned)(size + 7) / 8 - (size > 0);
+	size = (size + 7) & ~(size_t)7;
+	return (unsigned)(SLAB_FINE / 8 + CHUNK / size - CHUNK / SLAB_MOST);
 }
 
 static size_t size_of(unsigned class)
 {
-	return class < FINE / 8 ? ((size_t) class + 1) * 8 : FINE + ((size_t) class - FINE / 8 + 1) * 16;
+	if (class < SLAB_FINE / 8)
+		return ((size_t) class + 1) * 8;
+	return CHUNK / (class - SLAB_FINE / 8 + CHUNK / SLAB_MOST) & ~(size_t)7;
 }
 
 static struct arena *arena_of(const void *at)
@@ -102,10 +104,6 @@ static void map_arena(void)
 
 static struct chunk *take_chunk(size_t size)
 {
-	if (!warm.next) {
-		list_init(&warm);
-		list_init(&cold);
-	}
 	if (list_is_empty(&warm) && list_is_empty(&cold))
 		map_arena();
 	bool is_warm = !list_is_empty(&warm);
@@ -159,14 +157,20 @@ static bool is_full(const struct chunk *chunk)
 	return !chunk->free && chunk->fresh + chunk->size > CHUNK;
 }
 
-void *slab_take(size_t size)
+void slab_init(struct slab *slab)
 {
+	for (unsigned class = 0; class < SLAB_CLASSES; class ++)
+		list_init(&slab->rooms[class]);
+	slab->pieces = 0;
+}
+
+void *slab_take(struct slab *slab, size_t size)
+{
+	slab->pieces++;
 	if (size > SLAB_MOST)
 		return alloc_resize(NULL, size);
 	unsigned class = class_of(size);
-	struct list *room = &rooms[class];
-	if (!room->next)
-		list_init(room);
+	struct list *room = &slab->rooms[class];
 	if (list_is_empty(room))
 		list_add_tail(room, &take_chunk(size_of(class))->node);
 	struct chunk *chunk = LIST_ENTRY(room->next, struct chunk, node);
@@ -185,8 +189,9 @@ void *slab_take(size_t size)
 	return piece;
 }
 
-void slab_give(void *memory, size_t size)
+void slab_give(struct slab *slab, void *memory, size_t size)
 {
+	slab->pieces--;
 	if (size > SLAB_MOST) {
 		alloc_free(memory);
 		return;
@@ -195,7 +200,7 @@ void slab_give(void *memory, size_t size)
 	struct piece *piece = memory;
 	assert(chunk->size == size_of(class_of(size)) && chunk->used);
 	if (is_full(chunk))
-		list_add_tail(&rooms[class_of(size)], &chunk->node);
+		list_add_tail(&slab->rooms[class_of(size)], &chunk->node);
 	piece->next = chunk->free;
 	chunk->free = piece;
 	POISON(piece, chunk->size);
@@ -208,23 +213,22 @@ size_t slab_held(void)
 	return held;
 }
 
-void slab_check(void)
+void slab_check(const struct slab *slab)
 {
 #ifdef PERILUNE_DEBUG
 	size_t counted = 0;
-	for (unsigned class = 0; class < CLASSES; class ++) {
+	for (unsigned class = 0; class < SLAB_CLASSES; class ++) {
 		assert(class_of(size_of(class)) == class);
-		if (!rooms[class].next)
-			continue;
-		LIST_EACH (&rooms[class], node) {
+		LIST_EACH (&slab->rooms[class], node) {
 			const struct chunk *chunk = LIST_ENTRY(node, struct chunk, node);
 			assert(chunk->size == size_of(class) && chunk->used && !is_full(chunk));
-			assert(chunk->used <= chunk->fresh / chunk->size);
+			assert(chunk->used <= chunk->fresh / chunk->size && slab->pieces);
 		}
 	}
-	if (warm.next)
-		LIST_EACH (&warm, node)
-			counted += LIST_ENTRY(node, struct chunk, node)->has_pages;
+	LIST_EACH (&warm, node)
+		counted += LIST_ENTRY(node, struct chunk, node)->has_pages;
 	assert(counted == warm_count && warm_count <= KEPT_CHUNKS && held >= warm_count * CHUNK);
+#else
+	(void)slab;
 #endif
 }

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define ZSTD_STATIC_LINKING_ONLY
 #include <zstd.h>
@@ -9,25 +10,33 @@
 #include <zdict.h>
 
 #include "base/alloc.h"
+#include "base/slab.h"
 
 ALLOC_TYPE(dictionary_type, "dictionary");
 
-#define SIZE ((size_t)16 * 1024) /* measured on Pods: 32 KB save 3 % more and cost twice the memory */
-#define LEVEL 1                  /* 3 saves 5 % more, and takes eight times the memory for each resource */
-#define USUAL 4096               /* bytes of an object, by which zstd chooses the size of its tables */
+#define USUAL 4096 /* bytes of an object, by which zstd chooses the size of its tables */
 
 struct dictionary {
 	unsigned count;
-	ZSTD_CDict *packing; /* NULL once it is retired */
+	enum dictionary_kind kind;
+	ZSTD_CDict *packing; /* NULL while it rests */
 	ZSTD_DDict *opening;
+	struct slab slab;
 	size_t length;
 	char bytes[]; /* both of them refer to these */
 };
 
-/* One of each serves all dictionaries, since only the loop's thread packs and opens. They end with the last one. */
+/* Memory of the tables for packing, measured: 50 KB and 1.5 MB. */
+static const struct {
+	size_t size; /* of the dictionary */
+	int level;   /* zstd's */
+} kinds[] = {[DICTIONARY_LIGHT] = {16 * 1024, 1}, [DICTIONARY_DENSE] = {128 * 1024, 5}};
+
+/* One of each serves all dictionaries, since only the loop's thread packs and opens: as long as one is awake, and as
+ * one lives. */
 static ZSTD_CCtx *packer;
 static ZSTD_DCtx *opener;
-static unsigned live;
+static unsigned awake, live;
 
 static void *or_abort(void *made)
 {
@@ -46,49 +55,42 @@ static size_t or_die(size_t result)
 	abort();
 }
 
-/* Frames without magic number, length and dictionary's number: the record knows all three. */
 static void begin(void)
 {
 	if (live++)
 		return;
-	packer = or_abort(ZSTD_createCCtx());
 	opener = or_abort(ZSTD_createDCtx());
-	or_die(ZSTD_CCtx_setParameter(packer, ZSTD_c_format, ZSTD_f_zstd1_magicless));
-	or_die(ZSTD_CCtx_setParameter(packer, ZSTD_c_contentSizeFlag, 0));
-	or_die(ZSTD_CCtx_setParameter(packer, ZSTD_c_dictIDFlag, 0));
 	or_die(ZSTD_DCtx_setParameter(opener, ZSTD_d_format, ZSTD_f_zstd1_magicless));
 }
 
 static void end(void)
 {
-	if (--live)
-		return;
-	ZSTD_freeCCtx(packer);
-	ZSTD_freeDCtx(opener);
+	if (!--live)
+		ZSTD_freeDCtx(opener);
 }
 
 /* Fixed parameters: zstd's own search for the best ones takes a hundred times as long, for 2 % of size. */
-static size_t learn(char *to, const char *samples, const size_t *lengths, size_t count)
+static size_t learn(struct dictionary *dictionary, const char *samples, const size_t *lengths, size_t count)
 {
 	ZDICT_fastCover_params_t params = {.k = 1024, .d = 8, .f = 16, .accel = 1};
-	params.zParams.compressionLevel = LEVEL;
-	size_t length = ZDICT_trainFromBuffer_fastCover(to, SIZE, samples, lengths, (unsigned)count, params);
+	params.zParams.compressionLevel = kinds[dictionary->kind].level;
+	size_t length = ZDICT_trainFromBuffer_fastCover(dictionary->bytes, kinds[dictionary->kind].size, samples,
+							lengths, (unsigned)count, params);
 	return ZDICT_isError(length) ? 0 : length;
 }
 
-struct dictionary *dictionary_new(const char *samples, const size_t *lengths, size_t count)
+struct dictionary *dictionary_new(enum dictionary_kind kind, const char *samples, const size_t *lengths, size_t count)
 {
-	struct dictionary *dictionary = alloc_object(&dictionary_type, sizeof(*dictionary) + SIZE);
-	dictionary->length = learn(dictionary->bytes, samples, lengths, count);
+	struct dictionary *dictionary = alloc_object(&dictionary_type, sizeof(*dictionary) + kinds[kind].size);
+	dictionary->kind = kind;
+	slab_init(&dictionary->slab);
+	dictionary->length = learn(dictionary, samples, lengths, count);
 	if (!dictionary->length) {
 		alloc_object_free(&dictionary_type, dictionary);
 		return NULL;
 	}
 	begin();
 	dictionary->count = 1;
-	dictionary->packing =
-	    or_abort(ZSTD_createCDict_advanced(dictionary->bytes, dictionary->length, ZSTD_dlm_byRef, ZSTD_dct_fullDict,
-					       ZSTD_getCParams(LEVEL, USUAL, dictionary->length), ZSTD_defaultCMem));
 	dictionary->opening = or_abort(ZSTD_createDDict_byReference(dictionary->bytes, dictionary->length));
 	return dictionary;
 }
@@ -99,20 +101,44 @@ struct dictionary *dictionary_ref(struct dictionary *dictionary)
 	return dictionary;
 }
 
-void dictionary_retire(struct dictionary *dictionary)
+void dictionary_rest(struct dictionary *dictionary)
 {
+	if (!dictionary->packing)
+		return;
 	ZSTD_freeCDict(dictionary->packing);
 	dictionary->packing = NULL;
+	if (!--awake)
+		ZSTD_freeCCtx(packer);
 }
 
 void dictionary_unref(struct dictionary *dictionary)
 {
 	if (!dictionary || --dictionary->count)
 		return;
-	ZSTD_freeCDict(dictionary->packing);
+	dictionary_rest(dictionary);
 	ZSTD_freeDDict(dictionary->opening);
 	alloc_object_free(&dictionary_type, dictionary);
 	end();
+}
+
+/* Frames without magic number, length and dictionary's number: the object's record knows all three. */
+static void begin_packing(void)
+{
+	packer = or_abort(ZSTD_createCCtx());
+	or_die(ZSTD_CCtx_setParameter(packer, ZSTD_c_format, ZSTD_f_zstd1_magicless));
+	or_die(ZSTD_CCtx_setParameter(packer, ZSTD_c_contentSizeFlag, 0));
+	or_die(ZSTD_CCtx_setParameter(packer, ZSTD_c_dictIDFlag, 0));
+}
+
+static void wake(struct dictionary *dictionary)
+{
+	if (dictionary->packing)
+		return;
+	if (!awake++)
+		begin_packing();
+	ZSTD_compressionParameters params = ZSTD_getCParams(kinds[dictionary->kind].level, USUAL, dictionary->length);
+	dictionary->packing = or_abort(ZSTD_createCDict_advanced(dictionary->bytes, dictionary->length, ZSTD_dlm_byRef,
+								 ZSTD_dct_fullDict, params, ZSTD_defaultCMem));
 }
 
 int dictionary_pack(struct dictionary *dictionary, struct json_slice json, struct buf *out)
@@ -121,6 +147,7 @@ int dictionary_pack(struct dictionary *dictionary, struct json_slice json, struc
 	char *to = buf_reserve(out, json.length);
 	if (!to)
 		return -1;
+	wake(dictionary);
 	or_die(ZSTD_CCtx_refCDict(packer, dictionary->packing));
 	size_t length = ZSTD_compress2(packer, to, json.length, json.data, json.length);
 	if (ZSTD_isError(length) || length >= json.length)
@@ -128,6 +155,18 @@ int dictionary_pack(struct dictionary *dictionary, struct json_slice json, struc
 	out->length = length;
 	to[length] = '\0';
 	return 0;
+}
+
+void *dictionary_keep(struct dictionary *dictionary, const struct buf *packed)
+{
+	void *kept = slab_take(&dictionary->slab, packed->length);
+	memcpy(kept, packed->data, packed->length);
+	return kept;
+}
+
+void dictionary_drop(struct dictionary *dictionary, void *packed, size_t length)
+{
+	slab_give(&dictionary->slab, packed, length);
 }
 
 void dictionary_open(const struct dictionary *dictionary, struct json_slice packed, char *to, size_t length)

@@ -15,6 +15,7 @@ struct member {
 	struct informer *informer;
 	size_t users;
 	int page_size;
+	bool raw;
 	size_t key_length;
 	char key[];
 };
@@ -148,6 +149,7 @@ static struct member *make_member(struct pool *pool, const struct informer_spec 
 	struct member *member = alloc_zero(sizeof(*member) + key->length + 1);
 	member->informer = informer;
 	member->page_size = spec->page_size;
+	member->raw = spec->raw;
 	name_apart(pool, informer);
 	member->key_length = key->length;
 	memcpy(member->key, key->data, key->length);
@@ -226,6 +228,19 @@ static void compare_page_size(const struct member *member, const struct informer
 			 member->page_size, spec->page_size);
 }
 
+static const char *cache_name(bool raw)
+{
+	return raw ? "raw" : "compressed";
+}
+
+static void compare_cache(const struct member *member, const struct informer_spec *spec)
+{
+	if (spec->raw != member->raw)
+		log_info(LOG_FIELDS({"informer", informer_label(member->informer)}),
+			 "the informer exists already: its cache stays %s, as it was first asked for, not %s",
+			 cache_name(member->raw), cache_name(spec->raw));
+}
+
 static struct informer *find_or_make(struct factory *factory, const struct informer_spec *spec, struct err *err)
 {
 	struct pool *pool = factory->pool;
@@ -233,10 +248,12 @@ static struct informer *find_or_make(struct factory *factory, const struct infor
 	buf_init(&key, 0);
 	informer_spec_key(spec, &key);
 	struct member *member = keymap_get(&pool->by_key, key.data, key.length);
-	if (member)
+	if (member) {
 		compare_page_size(member, spec);
-	else
+		compare_cache(member, spec);
+	} else {
 		member = make_member(pool, spec, &key, err);
+	}
 	buf_fini(&key);
 	if (!member)
 		return NULL;

@@ -78,6 +78,7 @@ struct feed *feed_new(struct cluster *cluster, struct list *peers, const struct 
 	feed->projection = projection;
 	feed->selector = spec.label_selector ? selector_new(spec.label_selector, NULL) : NULL;
 	feed->store = store_new();
+	feed->packer = from->raw ? NULL : packer_new(cluster->loop, feed->store);
 	feed->apply = (struct apply){.store = feed->store, .notify = on_notification, .data = feed};
 	queue_init(&feed->queue);
 	list_init(&feed->walks);
@@ -113,6 +114,12 @@ void feed_stop(struct feed *feed)
 	loop_timer_stop(loop_of(feed), &feed->retry);
 	end_reflectors(feed);
 	loop_job_cancel(&feed->absent_job);
+}
+
+void feed_pack(const struct feed *feed, struct object *object)
+{
+	if (feed->packer)
+		packer_add(feed->packer, object);
 }
 
 static void destroy(void *object)
@@ -155,6 +162,8 @@ void feed_unref(struct feed *feed)
 		overlay_fini(&feed->scopes[i].overlay);
 	if (feed->current)
 		apply_drop(&feed->apply, feed->current);
+	packer_free(feed->packer);
+	feed->packer = NULL;
 	/* Its reflectors still look at its projection, and a callback of its own may be on the stack. */
 	loop_free_later(loop_of(feed), destroy, feed);
 	loop_free_slowly(loop_of(feed), free_some, feed);
@@ -211,6 +220,11 @@ static struct object *on_known(void *data, const struct json_meta *meta)
 	return object;
 }
 
+static void on_object(void *data, struct object *object)
+{
+	feed_pack(((struct scope *)data)->feed, object);
+}
+
 /* What is stored stays, since a right that is taken away says nothing about the objects. */
 static void note_staleness(struct scope *scope)
 {
@@ -252,6 +266,8 @@ static void note_listed(struct feed *feed, struct scope *scope)
 		feed->synced = true;
 		feed->synced_at = clock_now();
 		log_sync(feed);
+		if (feed->packer)
+			packer_fill(feed->packer);
 	}
 	changed(feed);
 }
@@ -355,7 +371,7 @@ static void make_scopes(struct feed *feed)
 
 static void start_reflector(struct feed *feed, struct scope *scope)
 {
-	static const struct reflector_events events = {on_delta, on_known, on_change, on_absent};
+	static const struct reflector_events events = {on_delta, on_known, on_object, on_change, on_absent};
 	struct reflector_options options = {
 	    .cluster = feed->cluster,
 	    .resource = feed->resource,
@@ -462,9 +478,10 @@ static struct feed *find_peer(const struct feed *feed, const struct resource *re
 static void join(struct feed *feed, struct feed *peer)
 {
 	struct informer *informer = informer_of_node(feed->informers.next);
-	log_info(LOG_FIELDS({"informer", label_of(feed)}), "the same as %s: one watch serves both%s", label_of(peer),
+	log_info(LOG_FIELDS({"informer", label_of(feed)}), "the same as %s: one watch serves both%s%s", label_of(peer),
 		 feed->spec.page_size && feed->spec.page_size != peer->spec.page_size ? ", with that one's page_size"
-										      : "");
+										      : "",
+		 feed->spec.raw != peer->spec.raw ? ", with that one's cache" : "");
 	if (peer->phase == FEED_WAITING) {
 		loop_timer_stop(loop_of(peer), &peer->retry);
 		look_up(peer);

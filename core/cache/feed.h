@@ -11,6 +11,7 @@
 
 #include "base/backoff.h"
 #include "cache/apply.h"
+#include "cache/packer.h"
 #include "cache/spec.h"
 #include "cache/write.h"
 #include "kube/discovery.h"
@@ -64,7 +65,8 @@ struct feed {
 	struct loop_job apply_job; /* waits if there is something to do */
 	struct apply apply;
 	struct store *store;
-	bool synced; /* once true, for good */
+	struct packer *packer; /* NULL where objects stay raw */
+	bool synced;           /* once true, for good */
 	double started_at, synced_at;
 	struct loop_job absent_job;
 };
@@ -76,6 +78,8 @@ void feed_unref(struct feed *feed);
 void feed_start(struct feed *feed);
 void feed_stop(struct feed *feed); /* ends its requests; the store stays */
 
+/* A new object of its: packed when there is time. */
+void feed_pack(const struct feed *feed, struct object *object);
 /* All that came is applied at once. */
 void feed_catch_up(struct feed *feed);
 /* What is under way is finished at once: the delta and the walks. */

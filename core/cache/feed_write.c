@@ -39,6 +39,8 @@ static struct object *make_object(const struct feed *feed, const struct write *w
 	if (!projection_apply(&feed->projection, resource->api_version, resource->kind, &answer, &bytes, &err))
 		object = object_new_of((struct json_slice){bytes.data, bytes.length}, &result->meta, &err);
 	buf_fini(&bytes);
+	if (object)
+		feed_pack(feed, object);
 	return object;
 }
 

@@ -28,6 +28,7 @@ struct informer_spec {
 	bool metadata_only;
 	struct transform *transform;
 	int page_size; /* not part of its identity: the first asker's */
+	bool raw;      /* the same; objects are kept as they came, not packed */
 	bool optional; /* nor is this: the factory's that asks does not wait for it */
 };
 

@@ -42,6 +42,8 @@ struct object {
 	char text[];
 };
 
+static struct slab records;
+
 static const char *const parts[] = {"namespace", "name", "uid", "resourceVersion"};
 enum part { PART_NAMESPACE, PART_NAME, PART_UID, PART_VERSION, PART_COUNT };
 
@@ -187,7 +189,9 @@ static struct object *build(struct json_slice json, const struct json_slice text
 	    .uid_length = (uint8_t)uid.length,
 	    .uid_form = read_uuid(uid, uuid) ? UID_BINARY : UID_TEXT,
 	};
-	struct object *object = slab_take(record_size(&head));
+	if (!records.pieces)
+		slab_init(&records);
+	struct object *object = slab_take(&records, record_size(&head));
 	alloc_count(&object_type, 1);
 	memcpy(object, &head, offsetof(struct object, text));
 	char *to = object->text;
@@ -247,7 +251,7 @@ static void leave_line(struct raw *raw)
 static void free_bytes(struct object *object)
 {
 	if (object->dictionary) {
-		slab_give(object->packed, object->packed_length);
+		dictionary_drop(object->dictionary, object->packed, object->packed_length);
 		dictionary_unref(object->dictionary);
 	} else {
 		leave_line(object->raw);
@@ -261,7 +265,7 @@ void object_unref(struct object *object)
 		return;
 	free_bytes(object);
 	alloc_count(&object_type, -1);
-	slab_give(object, record_size(object));
+	slab_give(&records, object, record_size(object));
 }
 
 struct json_slice object_open(const struct object *object, struct buf *scratch)
@@ -349,7 +353,8 @@ size_t object_held(const struct object *object)
 
 void object_line_init(struct object_line *line)
 {
-	list_init(&line->raws);
+	list_init(&line->old);
+	list_init(&line->young);
 	line->bytes = 0;
 }
 
@@ -360,7 +365,8 @@ static struct raw *raw_of(struct list *node)
 
 void object_line_fini(struct object_line *line)
 {
-	LIST_EACH (&line->raws, node)
+	object_line_age(line);
+	LIST_EACH (&line->old, node)
 		leave_line(raw_of(node));
 }
 
@@ -368,19 +374,32 @@ void object_line_add(struct object_line *line, struct object *object)
 {
 	assert(!object->dictionary && !object->raw->line);
 	object->raw->line = line;
-	list_add_tail(&line->raws, &object->raw->node);
+	list_add_tail(&line->young, &object->raw->node);
 	line->bytes += object->length;
 }
 
 struct object *object_line_first(const struct object_line *line)
 {
-	return list_is_empty(&line->raws) ? NULL : raw_of(line->raws.next)->object;
+	const struct list *list = object_line_has_old(line) ? &line->old : &line->young;
+	return list_is_empty(list) ? NULL : raw_of(list->next)->object;
+}
+
+bool object_line_has_old(const struct object_line *line)
+{
+	return !list_is_empty(&line->old);
+}
+
+void object_line_age(struct object_line *line)
+{
+	list_move(&line->old, &line->young);
 }
 
 struct object *object_line_next(const struct object_line *line, const struct object *object)
 {
 	struct list *next = object->raw->node.next;
-	return next == &line->raws ? NULL : raw_of(next)->object;
+	if (next == &line->old)
+		next = line->young.next;
+	return next == &line->young ? NULL : raw_of(next)->object;
 }
 
 void object_pack(struct object *object, struct dictionary *dictionary, struct buf scratch[2])
@@ -391,8 +410,7 @@ void object_pack(struct object *object, struct dictionary *dictionary, struct bu
 		free_bytes(object);
 		object->dictionary = dictionary_ref(dictionary);
 		object->packed_length = (uint32_t)packed->length;
-		object->packed = slab_take(packed->length);
-		memcpy(object->packed, packed->data, packed->length);
+		object->packed = dictionary_keep(dictionary, packed);
 	} else if (!object->dictionary) {
 		leave_line(object->raw);
 	}

@@ -354,6 +354,8 @@ struct object *reflector_object(struct reflector *reflector, const struct outlin
 		object = object_new_of((struct json_slice){scratch->data, scratch->length}, meta, err);
 	if (scratch->capacity > SCRATCH_KEPT)
 		buf_fini(scratch);
+	if (object && reflector->events.on_object)
+		reflector->events.on_object(reflector->data, object);
 	return object;
 }
 

@@ -63,7 +63,8 @@ struct reflector_events {
 	/* The stored object of this uid and resourceVersion, borrowed; NULL when there is none. A relist then keeps it,
 	 * and makes no new one. May be NULL. */
 	struct object *(*on_known)(void *data, const struct json_meta *meta);
-	void (*on_change)(void *data); /* state, progress or error changed */
+	void (*on_object)(void *data, struct object *object); /* one that was made of what came. May be NULL */
+	void (*on_change)(void *data);                        /* state, progress or error changed */
 	void (*on_absent)(void *data); /* 404: the kind may be gone; the reflector has stopped itself */
 };
 

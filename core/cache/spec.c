@@ -223,6 +223,7 @@ int spec_init(struct spec *spec, const struct informer_spec *from, struct err *e
 	spec->label_selector = copy_selector(from->label_selector);
 	spec->field_selector = copy_selector(from->field_selector);
 	spec->page_size = from->page_size;
+	spec->raw = from->raw;
 	copy_namespaces(spec, from);
 	spec->label = make_label(spec, from);
 	spec->scope = make_scope(from);

@@ -14,6 +14,7 @@ struct spec {
 	char *label; /* "apps/v1/Deployment shop app=web" */
 	char *scope; /* the identity without the kind, as one text */
 	int page_size;
+	bool raw;
 };
 
 /* What is dropped where neither drop nor keep is given. */

@@ -514,6 +514,16 @@ void store_each(const struct store *store, const char *namespace, store_visit_fn
 			return;
 }
 
+bool store_walk(const struct store *store, uint32_t *place, uint32_t places, store_visit_fn on_object, void *data)
+{
+	for (; places && *place < store->used; places--) {
+		struct object *object = entry_of(store, ++*place)->object;
+		if (object && !on_object(data, object))
+			return true;
+	}
+	return *place == store->used;
+}
+
 void store_each_index(struct store *store, const char *index_name, const char *value, size_t length,
 		      store_visit_fn on_object, void *data)
 {

@@ -64,6 +64,10 @@ void store_each(const struct store *store, const char *namespace, store_visit_fn
 void store_each_index(struct store *store, const char *index, const char *value, size_t length,
 		      store_visit_fn on_object, void *data);
 
+/* In parts, in no particular order: from *place (0 at first) on, through so many places. True when none is left. The
+ * store may change between the parts: what comes meanwhile may be passed by. */
+bool store_walk(const struct store *store, uint32_t *place, uint32_t places, store_visit_fn on_object, void *data);
+
 /* The same one by one. */
 struct store_cursor {
 	uint32_t next; /* 0 at the end */

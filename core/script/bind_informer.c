@@ -32,12 +32,12 @@ static int read_page_size(lua_State *L, int index)
 	return (int)fmin(size, INT_MAX);
 }
 
-/* Whether the cache may pack its objects. It keeps all of them as they are. */
-static void check_cache(lua_State *L, int index)
+static bool read_raw(lua_State *L, int index)
 {
 	const char *cache = bind_string_option(L, index, "cache");
 	if (cache && strcmp(cache, "compressed") != 0 && strcmp(cache, "raw") != 0)
 		bind_misuse(L, "informer: cache is \"compressed\" or \"raw\", not \"%s\"", cache);
+	return cache && strcmp(cache, "raw") == 0;
 }
 
 static void read_spec(lua_State *L, int index, const struct script_factory *factory, struct informer_spec *spec)
@@ -69,7 +69,7 @@ static void read_spec(lua_State *L, int index, const struct script_factory *fact
 	spec->metadata_only = bind_bool_option(L, index, "metadata_only", false);
 	spec->optional = bind_bool_option(L, index, "optional", false);
 	spec->page_size = read_page_size(L, index);
-	check_cache(L, index);
+	spec->raw = read_raw(L, index);
 }
 
 bool bind_informer_push_transform(lua_State *L, int options)

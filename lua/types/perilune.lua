@@ -81,7 +81,7 @@ local k8s = {}
 ---@field index? table<string, string|fun(object: perilune.object): string|string[]|nil> by name, to list by; see informer:add_index
 ---@field resync? number default of its handlers, see there; else the factory's
 ---@field page_size? integer objects in each page of the list (500)
----@field cache? "compressed"|"raw" whether a version that packs objects may pack these; this one keeps all as they are
+---@field cache? "compressed"|"raw" "raw" takes several times the memory, and spares the packing ("compressed")
 ---@field optional? boolean nobody waits for it: where its kind is absent or forbidden, it goes on by itself later
 
 ---Reading the cache needs no request. get, list, keys and count before it has synced are told in the log, once. What this

@@ -4,7 +4,8 @@
  *
  * Orders come from stdin, one a line, fields parted by tabs, until "quit" or the end of input:
  *
- * - informer id= apiVersion= kind= resource= namespaces=a,b labels= fields= drop=a,b keep=a,b metadata=1 page_size=
+ * - informer id= apiVersion= kind= resource= namespaces=a,b labels= fields= drop=a,b keep=a,b metadata=1 raw=1
+ * page_size=
  * - … end=1: once it has synced, it is let go of and the factory is shut down, inside its own callback
  * - … optional=1: as the factory's informers can be
  * - … second=1: of a second factory, as with start, barrier and shutdown
@@ -280,6 +281,7 @@ static bool do_informer(const struct order *order)
 	    .field_selector = field(order, "fields"),
 	    .metadata_only = number(order, "metadata") != 0,
 	    .page_size = (int)number(order, "page_size"),
+	    .raw = number(order, "raw") != 0,
 	    .optional = number(order, "optional") != 0,
 	};
 	struct err err;

@@ -22,9 +22,9 @@ c.cdef [[
   size_t object_length(const struct object *object);
   size_t object_held(const struct object *object);
   struct dictionary;
-  struct dictionary *dictionary_new(const char *samples, const size_t *lengths, size_t count);
+  struct dictionary *dictionary_new(int kind, const char *samples, const size_t *lengths, size_t count);
   void dictionary_unref(struct dictionary *dictionary);
-  void dictionary_retire(struct dictionary *dictionary);
+  void dictionary_rest(struct dictionary *dictionary);
   void object_pack(struct object *object, struct dictionary *dictionary, struct buf scratch[2]);
   bool object_is_packed(const struct object *object, const struct dictionary *dictionary);
   bool object_same_content(const struct object *a, const struct object *b);
@@ -188,6 +188,7 @@ c.cdef [[
     bool metadata_only;
     struct transform *transform;
     int page_size;
+    bool raw;
     bool optional;
   };
   void informer_spec_key(const struct informer_spec *spec, struct buf *out);

@@ -80,12 +80,12 @@ describe("object", function()
 			return list
 		end
 
-		local function learn(list)
+		local function learn(list, kind)
 			local lengths = ffi.new("size_t[?]", #list)
 			for i, text in ipairs(list) do
 				lengths[i - 1] = #text
 			end
-			return c.dictionary_new(table.concat(list), lengths, #list)
+			return c.dictionary_new(kind or 0, table.concat(list), lengths, #list)
 		end
 
 		local scratch = ffi.new "struct buf[2]"
@@ -106,7 +106,7 @@ describe("object", function()
 
 		it("takes less and says the same, with one dictionary and then with another", function()
 			local list = texts(400)
-			local first, second = learn(list), learn(texts(300))
+			local first, second = learn(list), learn(texts(300), 1)
 			local objects = {}
 			for i, text in ipairs(list) do
 				objects[i] = assert(c.object_of(text))
@@ -117,7 +117,7 @@ describe("object", function()
 				assert.equal(#text, tonumber(c.object_length(objects[i])))
 				assert.equal(("00000000-0000-4000-8000-%012x"):format(i), c.uid(objects[i]))
 			end
-			c.dictionary_retire(first)
+			c.dictionary_rest(first)
 			c.dictionary_unref(first) -- which lives on for those that it has packed
 			for i = 1, #list, 2 do
 				pack(objects[i], second)

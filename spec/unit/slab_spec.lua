@@ -3,15 +3,19 @@ local seed_random = require "support.seed"
 local ffi = c.ffi
 
 c.cdef [[
-  void *slab_take(size_t size);
-  void slab_give(void *memory, size_t size);
+  struct slab { struct { void *prev, *next; } rooms[88]; size_t pieces; };
+  void slab_init(struct slab *slab);
+  void slab_check(const struct slab *slab);
+  void *slab_take(struct slab *slab, size_t size);
+  void slab_give(struct slab *slab, void *memory, size_t size);
   size_t slab_held(void);
-  void slab_check(void);
 ]]
+
+local slab = ffi.new "struct slab"
 
 -- Fills a piece with a byte of its own, by which it is known again.
 local function take(size, mark)
-	local at = ffi.cast("uint8_t *", c.slab_take(size))
+	local at = ffi.cast("uint8_t *", c.slab_take(slab, size))
 	if ffi.cast("uintptr_t", at) % 8 ~= 0 then
 		error("a piece that is not aligned")
 	end
@@ -23,7 +27,7 @@ local function give(piece)
 	if ffi.string(piece.at, piece.size) ~= string.char(piece.mark):rep(piece.size) then
 		error("a piece of " .. piece.size .. " bytes was written to by another's owner")
 	end
-	c.slab_give(piece.at, piece.size)
+	c.slab_give(slab, piece.at, piece.size)
 end
 
 local function held()
@@ -31,16 +35,25 @@ local function held()
 end
 
 describe("slab", function()
+	before_each(function()
+		c.slab_init(slab)
+	end)
+
+	after_each(function()
+		c.slab_check(slab)
+		assert.equal(0, tonumber(slab.pieces))
+	end)
+
 	it("gives pieces that do not touch each other, of any size", function()
 		local pieces = {}
 		for size = 1, 2100 do
 			pieces[size] = take(size, size % 251)
 		end
-		c.slab_check()
+		c.slab_check(slab)
 		for _, piece in ipairs(pieces) do
 			give(piece)
 		end
-		c.slab_check()
+		c.slab_check(slab)
 	end)
 
 	it("holds what random stories of takes and gives leave", function()
@@ -56,13 +69,13 @@ describe("slab", function()
 				pieces[#pieces] = nil
 			end
 			if step % 1000 == 0 then
-				c.slab_check()
+				c.slab_check(slab)
 			end
 		end
 		for _, piece in ipairs(pieces) do
 			give(piece)
 		end
-		c.slab_check()
+		c.slab_check(slab)
 		assert(held() <= 2 * 1024 * 1024, seed)
 	end)
 

@@ -1,0 +1,337 @@
+#include "cache/packer.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+
+ALLOC_TYPE(packer_type, "packer");
+
+#define TURN 0.001                      /* seconds of packing at a time */
+#define URGENT_TURN 0.005               /* the same beyond the budget: a turn of the loop may bring megabytes */
+#define AGE 1.0                         /* seconds that an object stays raw, to twice that */
+#define FROM ((size_t)256 * 1024)       /* bytes of raw JSON that are worth a dictionary */
+#define SAMPLE_MOST ((size_t)16 * 1024) /* bytes of one object that are learnt from */
+#define SAMPLES_MOST (DICTIONARY_SAMPLES / 64)
+#define TRIM_FROM ((size_t)1024 * 1024) /* bytes */
+#define WALK 64                         /* entries of the store at a time */
+#define GROWTH 4 /* times as many bytes as the first dictionary was learnt from make a second one sensible */
+#define DENSE_FROM ((size_t)16 * 1024 * 1024) /* bytes of JSON in a store */
+#define WORTH 0.95 /* of the size under the first dictionary: what the second one has to get below */
+
+/* What a dictionary is learnt from, one behind the other. */
+struct samples {
+	struct buf texts;
+	size_t lengths[SAMPLES_MOST];
+	size_t count;
+};
+
+enum learning {
+	LEARN_FIRST,  /* quick is NULL */
+	LEARN_FILL,   /* until packer_fill */
+	LEARN_SAMPLE, /* the store is walked; samples is set */
+	LEARN_REPACK, /* the store is walked again */
+	LEARN_DONE
+};
+
+struct packer {
+	struct loop *loop;
+	const struct store *store;
+	struct object_line line;
+	struct dictionary *quick; /* a light one */
+	struct dictionary *dense; /* NULL where the store is small; objects end in this one */
+	size_t from;              /* bytes of the line that the first is learnt from */
+	enum learning learning;
+	bool filled;
+	bool hurried; /* some objects are in quick that belong into dense */
+	struct samples *samples;
+	uint32_t place;      /* of the walk */
+	size_t step, passed; /* of SAMPLE: one object in so many is taken */
+	struct loop_job job; /* waits while there is something to do at once */
+	struct loop_timer timer;
+	size_t freed; /* bytes of JSON that were packed: where they lay may be free memory now */
+	struct buf scratch[2];
+};
+
+static void run(void *data);
+static void on_timer(void *data);
+
+struct packer *packer_new(struct loop *loop, const struct store *store)
+{
+	struct packer *packer = alloc_object(&packer_type, sizeof(*packer));
+	packer->loop = loop;
+	packer->store = store;
+	packer->from = FROM;
+	object_line_init(&packer->line);
+	loop_job_init(&packer->job, run, packer);
+	loop_timer_init(&packer->timer, on_timer, packer);
+	buf_init(&packer->scratch[0], 0);
+	buf_init(&packer->scratch[1], 0);
+	return packer;
+}
+
+static struct samples *new_samples(void)
+{
+	struct samples *samples = alloc_zero(sizeof(*samples));
+	buf_init(&samples->texts, 0);
+	return samples;
+}
+
+static void free_samples(struct packer *packer)
+{
+	if (packer->samples)
+		buf_fini(&packer->samples->texts);
+	alloc_free(packer->samples);
+	packer->samples = NULL;
+}
+
+static void forget_scratch(struct packer *packer)
+{
+	buf_fini(&packer->scratch[0]);
+	buf_fini(&packer->scratch[1]);
+}
+
+void packer_free(struct packer *packer)
+{
+	if (!packer)
+		return;
+	loop_job_cancel(&packer->job);
+	loop_timer_stop(packer->loop, &packer->timer);
+	object_line_fini(&packer->line);
+	dictionary_unref(packer->quick);
+	dictionary_unref(packer->dense);
+	free_samples(packer);
+	forget_scratch(packer);
+	alloc_object_free(&packer_type, packer);
+}
+
+/* False when there is no room for more. */
+static bool take_sample(struct packer *packer, const struct object *object)
+{
+	struct samples *samples = packer->samples;
+	struct json_slice json = object_open(object, &packer->scratch[0]);
+	size_t length = json.length < SAMPLE_MOST ? json.length : SAMPLE_MOST;
+	if (samples->count == SAMPLES_MOST || samples->texts.length + length > DICTIONARY_SAMPLES)
+		return false;
+	buf_append(&samples->texts, json.data, length);
+	samples->lengths[samples->count++] = length;
+	return true;
+}
+
+static struct dictionary *learn(struct packer *packer, enum dictionary_kind kind)
+{
+	struct samples *samples = packer->samples;
+	return dictionary_new(kind, buf_text(&samples->texts), samples->lengths, samples->count);
+}
+
+static void look_later(struct packer *packer)
+{
+	if (packer->quick && !loop_timer_active(&packer->timer))
+		loop_timer_start(packer->loop, &packer->timer, AGE);
+}
+
+/* What can't be learnt from so many is tried with twice as many; at last, with nothing. */
+static void learn_first(struct packer *packer)
+{
+	packer->samples = new_samples();
+	for (struct object *object = object_line_first(&packer->line); object && take_sample(packer, object);)
+		object = object_line_next(&packer->line, object);
+	packer->quick = learn(packer, DICTIONARY_LIGHT);
+	free_samples(packer);
+	packer->from *= 2;
+	packer->learning = packer->quick ? LEARN_FILL : LEARN_FIRST;
+	look_later(packer);
+}
+
+/* The memory of what was raw goes back to the system, which it would not by itself where later memory lies behind it.
+ */
+static void give_back(struct packer *packer)
+{
+	if (packer->freed < TRIM_FROM)
+		return;
+	packer->freed = 0;
+	dictionary_rest(packer->quick);
+	if (packer->dense)
+		dictionary_rest(packer->dense);
+	forget_scratch(packer);
+	alloc_trim();
+}
+
+static void start_sampling(struct packer *packer)
+{
+	size_t count = store_count(packer->store), length = store_bytes(packer->store) / (count ? count : 1);
+	size_t wanted = DICTIONARY_SAMPLES / (length < SAMPLE_MOST ? length + 1 : SAMPLE_MOST);
+	packer->step = 1 + count / (wanted ? wanted : 1);
+	packer->passed = 0;
+	packer->place = 0;
+	give_back(packer); /* before the memory that learning and packing anew need */
+	packer->samples = new_samples();
+	packer->learning = LEARN_SAMPLE;
+}
+
+static bool sample(void *data, struct object *object)
+{
+	struct packer *packer = data;
+	return packer->passed++ % packer->step != 0 || take_sample(packer, object);
+}
+
+static size_t packed_size(struct packer *packer, struct dictionary *dictionary)
+{
+	size_t size = 0, at = 0;
+	for (size_t i = 0; i < packer->samples->count; i++) {
+		size_t length = packer->samples->lengths[i];
+		struct json_slice text = {packer->samples->texts.data + at, length};
+		bool fits = !dictionary_pack(dictionary, text, &packer->scratch[1]);
+		size += fits ? packer->scratch[1].length : length;
+		at += length;
+	}
+	return size;
+}
+
+static bool is_worth_it(struct packer *packer, struct dictionary *second)
+{
+	double before = (double)packed_size(packer, packer->quick);
+	return (double)packed_size(packer, second) < WORTH * before;
+}
+
+/* Takes the place of the first one, where it is better. */
+static void learn_light(struct packer *packer)
+{
+	struct dictionary *second = learn(packer, DICTIONARY_LIGHT);
+	bool better = second && is_worth_it(packer, second);
+	dictionary_unref(better ? packer->quick : second);
+	if (better)
+		packer->quick = second;
+	packer->learning = better ? LEARN_REPACK : LEARN_DONE;
+}
+
+static void learn_dense(struct packer *packer)
+{
+	packer->dense = learn(packer, DICTIONARY_DENSE);
+	packer->learning = packer->dense ? LEARN_REPACK : LEARN_DONE;
+}
+
+static void learn_second(struct packer *packer)
+{
+	if (store_bytes(packer->store) < DENSE_FROM)
+		learn_light(packer);
+	else
+		learn_dense(packer);
+	free_samples(packer);
+	packer->place = 0;
+}
+
+static bool repack(void *data, struct object *object)
+{
+	struct packer *packer = data;
+	struct dictionary *best = packer->dense ? packer->dense : packer->quick;
+	if (object_is_packed(object, NULL) || object_is_packed(object, best))
+		return true;
+	object_pack(object, best, packer->scratch);
+	packer->freed += object_length(object);
+	return true;
+}
+
+/* A part of what is left when all is packed. */
+static void learn_more(struct packer *packer)
+{
+	switch (packer->learning) {
+	case LEARN_FILL:
+		if (packer->filled)
+			packer->learning =
+			    store_bytes(packer->store) < GROWTH * packer->from ? LEARN_DONE : LEARN_SAMPLE;
+		if (packer->learning == LEARN_SAMPLE)
+			start_sampling(packer);
+		break;
+	case LEARN_SAMPLE:
+		if (store_walk(packer->store, &packer->place, WALK, sample, packer))
+			learn_second(packer);
+		break;
+	case LEARN_REPACK:
+		if (store_walk(packer->store, &packer->place, WALK, repack, packer))
+			packer->learning = LEARN_DONE;
+		break;
+	case LEARN_FIRST:
+	case LEARN_DONE:
+		break;
+	}
+}
+
+static bool is_learning(const struct packer *packer)
+{
+	return packer->learning == LEARN_SAMPLE || packer->learning == LEARN_REPACK ||
+	       (packer->learning == LEARN_FILL && packer->filled);
+}
+
+static bool has_due(const struct packer *packer)
+{
+	return packer->quick && (object_line_has_old(&packer->line) || packer->line.bytes > PACKER_BUDGET);
+}
+
+static void pack_first(struct packer *packer)
+{
+	size_t before = packer->line.bytes;
+	bool leisure = packer->dense && before <= PACKER_BUDGET;
+	packer->hurried |= packer->dense && !leisure;
+	object_pack(object_line_first(&packer->line), leisure ? packer->dense : packer->quick, packer->scratch);
+	packer->freed += before - packer->line.bytes;
+}
+
+static void run(void *data)
+{
+	struct packer *packer = data;
+	double until = clock_now() + (packer->line.bytes > PACKER_BUDGET ? URGENT_TURN : TURN);
+	if (packer->learning == LEARN_FIRST && packer->line.bytes >= packer->from)
+		learn_first(packer);
+	do {
+		if (has_due(packer))
+			pack_first(packer);
+		else if (is_learning(packer))
+			learn_more(packer);
+		else
+			break;
+	} while (clock_now() < until);
+	if (has_due(packer) || is_learning(packer))
+		loop_post(packer->loop, &packer->job);
+}
+
+static bool has_to_begin(const struct packer *packer)
+{
+	return packer->quick ? packer->line.bytes > PACKER_BUDGET : packer->line.bytes >= packer->from;
+}
+
+static void begin_repack(struct packer *packer)
+{
+	packer->hurried = false;
+	packer->place = 0;
+	packer->learning = LEARN_REPACK;
+}
+
+static void on_timer(void *data)
+{
+	struct packer *packer = data;
+	object_line_age(&packer->line);
+	if (packer->hurried && packer->learning == LEARN_DONE && !has_due(packer))
+		begin_repack(packer);
+	bool busy = has_due(packer) || is_learning(packer);
+	if (busy)
+		loop_post(packer->loop, &packer->job);
+	else
+		give_back(packer);
+	if (busy || packer->line.bytes)
+		loop_timer_start(packer->loop, &packer->timer, AGE);
+}
+
+void packer_add(struct packer *packer, struct object *object)
+{
+	object_line_add(&packer->line, object);
+	if (has_to_begin(packer))
+		loop_post(packer->loop, &packer->job);
+	look_later(packer);
+}
+
+void packer_fill(struct packer *packer)
+{
+	packer->filled = true;
+	look_later(packer);
+}

@@ -1,0 +1,28 @@
+/* packer: packs the objects of one store when nobody is in a hurry. Raw objects in; the same objects, packed.
+ *
+ * Nothing is packed while an event is applied. What has been raw for a second is packed, in short turns; where more
+ * than a budget of bytes is raw, the oldest are packed at once, in turns too. A store that holds little stays raw,
+ * since a dictionary would cost more than it saves.
+ *
+ * The first dictionary is learnt from the first objects, so that a cache never is raw as a whole, not even while it
+ * fills. But lists are sorted, and so those are of the first namespaces. Once, when the store has been filled, another
+ * is learnt from samples of all; if it is worth it, everything is packed again with that. In a large store that is a
+ * dense one, and the first is kept for times of hurry. */
+#ifndef PERILUNE_CACHE_PACKER_H
+#define PERILUNE_CACHE_PACKER_H
+
+#include "cache/store.h"
+#include "net/loop.h"
+
+struct packer;
+
+#define PACKER_BUDGET ((size_t)2 * 1024 * 1024) /* bytes of raw JSON at most, but for what comes during one turn */
+
+/* Both are borrowed, and outlive it. */
+struct packer *packer_new(struct loop *loop, const struct store *store);
+void packer_free(struct packer *packer); /* objects stay as they are; NULL is harmless */
+
+void packer_add(struct packer *packer, struct object *object); /* a new, raw one, whether stored or not; not counted */
+void packer_fill(struct packer *packer);                       /* the store holds all that there is */
+
+#endif

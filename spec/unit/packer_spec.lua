@@ -1,0 +1,141 @@
+local c = require "support.cache_units"
+local ffi = c.ffi
+
+c.cdef [[
+  struct packer;
+  struct packer *packer_new(struct loop *loop, const struct store *store);
+  void packer_free(struct packer *packer);
+  void packer_add(struct packer *packer, struct object *object);
+  void packer_fill(struct packer *packer);
+  void clock_stop(void);
+  void clock_set(double now);
+  void clock_go(void);
+]]
+
+local BUDGET = 2 * 1024 * 1024
+
+describe("packer", function()
+	local loop, store, packer, texts, live
+
+	local function advance(seconds)
+		c.clock_set(c.clock_now() + seconds)
+		c.loop_turn(loop, 0)
+	end
+
+	-- As the API writes them: much is the same in each, some is its own.
+	local function text_of(kind, i)
+		local values = {}
+		for line = 1, kind == "large" and 80 or 12 do
+			values[line] = ('"%s-setting-%d":"%x and what is the same in each"'):format(kind, line, i * line * 2654435761 % 2 ^ 32)
+		end
+		return ('{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"%s-%d","resourceVersion":"%d"},"data":{%s}}')
+			:format(kind, i, i, table.concat(values, ","))
+	end
+
+	local function add(kind, from, to)
+		for i = from, to do
+			local object = c.object_new(c.slice(text_of(kind, i)), nil)
+			texts[kind .. "-" .. i] = text_of(kind, i)
+			c.packer_add(packer, object)
+			c.object_unref(c.store_put(store, object))
+			c.object_unref(object)
+		end
+	end
+
+	-- Bytes that the objects take, and of their JSON. Each says what it said when it came.
+	local function measure()
+		local held, json = 0, 0
+		local scratch = ffi.new "struct buf"
+		c.visit(function(visit)
+			c.store_each(store, nil, visit, nil)
+		end, function(object)
+			held = held + tonumber(c.object_held(object))
+			json = json + tonumber(c.object_length(object))
+			assert.equal(texts[c.key(object)], c.text(c.object_open(object, scratch)))
+		end)
+		c.buf_fini(scratch)
+		return held, json
+	end
+
+	before_each(function()
+		live, texts = c.live(), {}
+		c.clock_stop()
+		loop = c.loop_new(c.err())
+		store = c.store_new()
+		packer = c.packer_new(loop, store)
+	end)
+
+	after_each(function()
+		c.packer_free(packer)
+		c.store_free(store)
+		c.loop_free(loop)
+		c.clock_go()
+		assert.equal(live, c.live())
+	end)
+
+	it("packs what has been raw for a second or two", function()
+		add("web", 1, 1000)
+		advance(0)
+		local held, json = measure()
+		assert(held > json, "packed at once")
+		advance(1)
+		advance(1)
+		held, json = measure()
+		assert(held < json / 2, ("%d of %d bytes"):format(held, json))
+	end)
+
+	it("packs at once what is beyond the budget", function()
+		add("web", 1, 9000)
+		advance(0)
+		local held, json = measure()
+		assert(json > 3 * BUDGET and held < BUDGET + json / 2, ("%d of %d bytes"):format(held, json))
+	end)
+
+	it("leaves a small store as it is", function()
+		add("web", 1, 50)
+		c.packer_fill(packer)
+		for _ = 1, 4 do
+			advance(1)
+		end
+		local held, json = measure()
+		assert(held >= json)
+	end)
+
+	it("learns anew, from all, when the store is filled", function()
+		add("a", 1, 1000)
+		advance(1)
+		advance(1)
+		add("b", 1, 4000)
+		for _ = 1, 3 do
+			advance(1)
+		end
+		local before = measure()
+		c.packer_fill(packer)
+		for _ = 1, 4 do
+			advance(1)
+		end
+		local held = measure()
+		assert(held < 0.9 * before, ("%d bytes, and %d before"):format(held, before))
+	end)
+
+	it("packs what comes later, densely in a large store", function()
+		add("large", 1, 4000)
+		c.packer_fill(packer)
+		for _ = 1, 5 do
+			advance(1)
+		end
+		local held, json = measure()
+		assert(json > 16 * 1024 * 1024)
+		add("large", 1, 300) -- the same again
+		assert(measure() > held + json * 300 / 4000 / 2)
+		for _ = 1, 3 do
+			advance(1)
+		end
+		assert(measure() <= held * 1.01)
+		add("large", 1, 3000) -- in a hurry
+		for _ = 1, 5 do
+			advance(1)
+		end
+		assert(measure() <= held * 1.01)
+	end)
+end)
