@@ -11,8 +11,6 @@
 
 ALLOC_TYPE(feed_type, "feed");
 
-/* A turn of applying; the rest waits for the next, so that requests and timers get their turn too. */
-#define BUDGET 0.005
 #define LONGEST_ABSENT 30.0
 
 static void look_up(struct feed *feed);
@@ -347,7 +345,7 @@ static void run_apply(void *data)
 {
 	/* An index function may be a script's, and may give up the last handle on this. */
 	struct feed *feed = feed_ref(data);
-	double until = clock_now() + BUDGET;
+	double until = loop_until(loop_of(feed));
 	bool more = true;
 	while (more && settle(feed, until) && clock_now() < until)
 		more = begin_next(feed);

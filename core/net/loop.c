@@ -21,7 +21,8 @@ ALLOC_TYPE(loop_type, "loop");
 #define LONGEST_WAIT 59.743
 #define LEAST_WAIT 1e-5 /* less is none */
 #define STOPPED_WAIT 0.1
-#define ENDING_TIME 0.001 /* of each round */
+#define ROUND 0.005      /* is shared by its jobs */
+#define LEAST_TURN 0.001 /* of a job */
 
 struct deferred {
 	loop_fn free_fn;
@@ -340,7 +341,7 @@ static void run_round(struct loop *loop)
 	run_jobs(&loop->jobs);
 	run_deferred(loop);
 	if (!list_is_empty(&loop->endings))
-		run_endings(loop, clock_now() + ENDING_TIME);
+		run_endings(loop, loop_until(loop));
 }
 
 void loop_turn(struct loop *loop, double max_wait)
@@ -370,6 +371,11 @@ void loop_stop(struct loop *loop)
 double loop_busy_since(const struct loop *loop)
 {
 	return atomic_load(&loop->busy_since);
+}
+
+double loop_until(const struct loop *loop)
+{
+	return fmax(loop_busy_since(loop) + ROUND, clock_now() + LEAST_TURN);
 }
 
 void loop_job_init(struct loop_job *job, loop_fn run, void *data)

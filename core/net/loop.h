@@ -29,6 +29,10 @@ void loop_turn(struct loop *loop, double max_wait);
  * Any thread. */
 double loop_busy_since(const struct loop *loop);
 
+/* Until when a job that has much to do goes on, on clock_now's scale, before it posts itself for the rest. The jobs of
+ * one round share its time, so that the loop is not held for longer where there are many; each has some. */
+double loop_until(const struct loop *loop);
+
 /* A job waits at most once. Embedded in its owner, initialised once, cancelled before the owner is freed. */
 struct loop_job {
 	struct list node;

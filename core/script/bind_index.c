@@ -137,14 +137,11 @@ void bind_index_end_all(struct script *script)
 	}
 }
 
-/* How long one index may keep the loop before others have their turn, in seconds. */
-#define TURN 0.005
-
 static void on_turn(void *data)
 {
 	struct script_index *index = data;
 	char *name = alloc_string(full_name(index->script, index->informer, index->name));
-	index->filing = !store_file_index(informer_store(index->informer), name, clock_now() + TURN);
+	index->filing = !store_file_index(informer_store(index->informer), name, loop_until(index->script->loop));
 	alloc_free(name);
 	if (index->filing)
 		loop_post(index->script->loop, &index->job);

@@ -13,9 +13,6 @@
 
 ALLOC_TYPE(consumer_type, "consumer");
 
-/* How long one consumer may keep the loop before it lets others have their turn, in seconds. */
-#define TURN 0.005
-
 struct consumer {
 	struct list node; /* in script->consumers */
 	unsigned id;
@@ -160,7 +157,7 @@ static void call(struct consumer *consumer)
 static void on_turn(void *data)
 {
 	struct consumer *consumer = data;
-	double until = clock_now() + TURN;
+	double until = loop_until(consumer->script->loop);
 	while (!consumer->calling && !consumer->stopped && listener_pop(consumer->listener, &consumer->current)) {
 		call(consumer);
 		if (!consumer->calling && clock_now() >= until) {

@@ -11,9 +11,6 @@
 ALLOC_TYPE(controller_type, "controller");
 ALLOC_TYPE(work_type, "work");
 
-/* How long reconciles that never wait may keep the loop before others have their turn, in seconds. */
-#define TURN 0.005
-
 enum { RECONCILES, ERRORS, TERMINAL_ERRORS, TIME, MOST, ACTIVE, FAMILIES };
 
 /* Names, labels and buckets are those of controller-runtime v0.23, pkg/internal/controller/metrics. */
@@ -120,7 +117,7 @@ static bool may_work(const struct controller *controller)
 static void on_turn(void *data)
 {
 	struct controller *controller = data;
-	double until = clock_now() + TURN;
+	double until = loop_until(controller->loop);
 	for (struct work_item *item; may_work(controller) && (item = workqueue_get(controller->queue));) {
 		begin(controller, item);
 		if (clock_now() < until)

@@ -8,9 +8,6 @@
 
 ALLOC_TYPE(source_type, "source");
 
-/* How long one source may keep the loop before it lets others have their turn, in seconds. */
-#define TURN 0.005
-
 struct source {
 	struct controller *controller;
 	struct source_options options;
@@ -146,7 +143,7 @@ static void take(struct source *source)
 static void on_turn(void *data)
 {
 	struct source *source = data;
-	double until = clock_now() + TURN;
+	double until = loop_until(informer_loop(source->options.informer));
 	while (listener_pop(source->listener, &source->current)) {
 		take(source);
 		notification_fini(&source->current);
