@@ -104,12 +104,21 @@ static void finish_asks(struct reload *reload)
 
 /* --- the old --- */
 
+static void trim(void *data)
+{
+	(void)data;
+	alloc_trim();
+}
+
+/* What a generation took lies between what stays, and would add up, reload by reload. */
 static void free_ending(struct ending *ending)
 {
+	struct loop *loop = ending->reload->loop;
 	list_remove(&ending->node);
-	loop_timer_stop(ending->reload->loop, &ending->timer);
+	loop_timer_stop(loop, &ending->timer);
 	script_free(ending->script);
 	alloc_object_free(&ending_type, ending);
+	loop_free_later(loop, trim, NULL); /* behind what the script has put off */
 }
 
 static void on_end_over(void *data)
