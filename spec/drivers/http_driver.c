@@ -36,8 +36,8 @@ struct request {
 	struct http *http;
 	char *cancel_on;
 	bool chunks_told;
-	size_t chunks, streamed;
-	unsigned long sum; /* of all body bytes, so that a spec can tell that none changed */
+	size_t chunks, streamed, largest; /* of the chunks */
+	unsigned long sum;                /* of all body bytes, so that a spec can tell that none changed */
 	double started_at;
 };
 
@@ -131,6 +131,7 @@ static void on_chunk(void *data, const char *bytes, size_t length)
 	struct request *request = data;
 	request->chunks++;
 	request->streamed += length;
+	request->largest = length > request->largest ? length : request->largest;
 	add_up(request, bytes, length);
 	if (request->chunks_told) {
 		char *text = alloc_text(bytes, length);
@@ -160,8 +161,8 @@ static void on_done(void *data, const struct http_result *result)
 	say("done", "s:id", request->id, "s:failure", failures[result->failure], "n:status",
 	    (double)result->head.status, "s:message", result->message, "n:sent", (double)result->sent, "n:length",
 	    (double)length, "s:body", text, "n:chunks", (double)request->chunks, "n:streamed",
-	    (double)request->streamed, "n:sum", (double)request->sum, "n:took", clock_now() - request->started_at,
-	    NULL);
+	    (double)request->streamed, "n:largest", (double)request->largest, "n:sum", (double)request->sum, "n:took",
+	    clock_now() - request->started_at, NULL);
 	alloc_free(text);
 	forget(request);
 }

@@ -290,6 +290,23 @@ describe("HTTP/2 #slow", function()
 		assert.is_true(streamed.chunks > 1)
 	end)
 
+	it("tells a large answer in slices, and all else on its connection goes on", function()
+		local watch = start("/watch?interval_ms=20&lines=20", { stream = true })
+		driver:next("head", watch)
+		local ids = {}
+		for i = 1, 6 do
+			ids[i] = start("/big?bytes=20000000", { stream = true, id = "big" .. i, cancel_on = i % 2 == 0 and "chunk" or nil })
+		end
+		for i = 1, 6, 2 do
+			local done = driver:done(ids[i])
+			assert.same({ "none", 20000000 }, { done.failure, done.streamed })
+			assert(done.largest <= 256 * 1024 and done.chunks >= 20000000 / (256 * 1024), done.largest .. " bytes at once")
+		end
+		assert.equal(200, fetch("/ok").status)
+		assert.equal("none", driver:done(watch).failure)
+		assert.equal(1, server:stats(driver).connections)
+	end)
+
 	it("takes a large body to the server", function()
 		local done = fetch("/echo", { method = "POST", body_size = 1500000 })
 		assert.equal("none", done.failure)
