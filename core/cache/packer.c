@@ -14,7 +14,7 @@ ALLOC_TYPE(packer_type, "packer");
 #define SAMPLE_MOST ((size_t)16 * 1024) /* bytes of one object that are learnt from */
 #define SAMPLES_MOST (DICTIONARY_SAMPLES / 64)
 #define TRIM_FROM ((size_t)1024 * 1024) /* bytes */
-#define WALK 64                         /* entries of the store at a time */
+#define WALK 16                         /* entries of the store at a time */
 #define GROWTH 4 /* times as many bytes as the first dictionary was learnt from make a second one sensible */
 #define DENSE_FROM ((size_t)16 * 1024 * 1024) /* bytes of JSON in a store */
 #define WORTH 0.95 /* of the size under the first dictionary: what the second one has to get below */
@@ -28,7 +28,7 @@ struct samples {
 
 enum learning {
 	LEARN_FIRST,  /* quick is NULL */
-	LEARN_FILL,   /* until packer_fill */
+	LEARN_FILL,   /* until packer_fill, and until there is much more than the first was learnt from */
 	LEARN_SAMPLE, /* the store is walked; samples is set */
 	LEARN_REPACK, /* the store is walked again */
 	LEARN_DONE
@@ -237,11 +237,7 @@ static void learn_more(struct packer *packer)
 {
 	switch (packer->learning) {
 	case LEARN_FILL:
-		if (packer->filled)
-			packer->learning =
-			    store_bytes(packer->store) < GROWTH * packer->from ? LEARN_DONE : LEARN_SAMPLE;
-		if (packer->learning == LEARN_SAMPLE)
-			start_sampling(packer);
+		start_sampling(packer);
 		break;
 	case LEARN_SAMPLE:
 		if (store_walk(packer->store, &packer->place, WALK, sample, packer))
@@ -260,7 +256,8 @@ static void learn_more(struct packer *packer)
 static bool is_learning(const struct packer *packer)
 {
 	return packer->learning == LEARN_SAMPLE || packer->learning == LEARN_REPACK ||
-	       (packer->learning == LEARN_FILL && packer->filled);
+	       (packer->learning == LEARN_FILL && packer->filled &&
+		store_bytes(packer->store) >= GROWTH * packer->from);
 }
 
 static bool has_due(const struct packer *packer)
