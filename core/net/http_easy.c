@@ -74,9 +74,6 @@ static void set_callbacks(struct http *http)
 	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, http->curl_message);
 	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
 	curl_easy_setopt(easy, CURLOPT_WRITEDATA, http);
-	/* Up to a hundred of these come between two rounds of the loop: so what a round has to read is some
-	 * milliseconds of work. */
-	curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, 8192L);
 	curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, http_on_header);
 	curl_easy_setopt(easy, CURLOPT_HEADERDATA, http);
 	/* VERBOSE feeds the debug function alone: nothing is printed or kept. */
