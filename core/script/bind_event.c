@@ -13,6 +13,7 @@
 struct event {
 	struct notification notification; /* old counted, NULL once it is decoded; object NULL */
 	struct fields *fields;            /* counted */
+	struct state *state;              /* that counts what old has, while it is there */
 	bool decoded;                     /* old is the one element of the userdata's environment */
 };
 
@@ -90,8 +91,18 @@ void bind_event_push(lua_State *L, const struct notification *notification, stru
 	event->notification = *notification;
 	event->notification.object = NULL;
 	event->fields = fields_ref(fields);
-	if (notification->old)
-		object_ref(notification->old);
+	event->state = state_of(L);
+	if (!notification->old)
+		return;
+	object_ref(notification->old);
+	event->state->kept += object_length(notification->old);
+}
+
+static void drop_old(struct event *event)
+{
+	if (event->notification.old)
+		event->state->kept -= object_length(event->notification.old);
+	notification_fini(&event->notification);
 }
 
 /* The event is at 1. */
@@ -105,7 +116,7 @@ static int push_old(lua_State *L, struct event *event)
 		lua_rawseti(L, -2, 1);
 		lua_setfenv(L, 1);
 		event->decoded = true;
-		notification_fini(&event->notification);
+		drop_old(event);
 	}
 	lua_getfenv(L, 1);
 	lua_rawgeti(L, -1, 1);
@@ -135,7 +146,7 @@ static int l_index(lua_State *L)
 static int l_gc(lua_State *L)
 {
 	struct event *event = luaL_checkudata(L, 1, EVENT_TYPE);
-	notification_fini(&event->notification);
+	drop_old(event);
 	fields_unref(event->fields);
 	event->fields = NULL;
 	return 0;

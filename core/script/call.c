@@ -48,17 +48,35 @@ static int collect(lua_State *L)
 	return 0;
 }
 
+/* Whether it could be done. The protected call takes memory, of which there may be none left. */
+static bool collect_all(struct state *state)
+{
+	size_t limit = state->memory_limit;
+	state->memory_limit = 0;
+	int failed = lua_cpcall(state->L, collect, NULL);
+	state->memory_limit = limit;
+	lua_settop(state->L, 0);
+	return !failed;
+}
+
+/* Lua's collector takes an event for its few bytes, whatever its object has. Where a script goes on holding events, the
+ * next collection comes when there are twice as many. */
+static void settle_kept(struct state *state)
+{
+	if (state->kept < state->kept_most)
+		return;
+	collect_all(state);
+	state->kept_most = state->kept > STATE_KEPT / 2 ? state->kept * 2 : STATE_KEPT;
+}
+
 /* A state that is over its soft limit is collected here, between entries, since the allocator can't. */
 static void settle_memory(struct state *state, bool refused)
 {
 	size_t limit = state->memory_limit, soft = limit / 4 * 3;
 	if (state->parked || limit == 0 || (state->memory <= soft && !refused))
 		return;
-	state->memory_limit = 0; /* the protected call takes some, of which there may be none left */
-	int failed = lua_cpcall(state->L, collect, NULL);
-	state->memory_limit = limit;
-	lua_settop(state->L, 0);
-	if (failed || (refused && state->memory > soft))
+	bool collected = collect_all(state);
+	if (!collected || (refused && state->memory > soft))
 		park(state, alloc_format("it holds %zu MiB after a full collection, more than three quarters of what "
 					 "--memory-limit allows (%zu MiB)",
 					 state->memory >> 20, limit >> 20));
@@ -110,6 +128,7 @@ int call_plain(struct state *state, call_fn fn, void *data, struct err *err)
 		note_stop(state);
 	state->killed = KILL_NONE;
 	settle_memory(state, refused);
+	settle_kept(state);
 	if (state->scratch.capacity > KEPT_SCRATCH)
 		buf_fini(&state->scratch);
 	if (state->decoding.capacity > KEPT_SCRATCH)

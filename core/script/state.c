@@ -56,6 +56,7 @@ struct state *state_new(const struct state_options *options, struct err *err)
 	list_init(&state->tasks);
 	buf_init(&state->scratch, 0);
 	buf_init(&state->decoding, 0);
+	state->kept_most = STATE_KEPT;
 	if (!wrap_allocator(state)) {
 		err_set(err, "", "%s: no memory for a Lua state", options->name);
 		state_free(state);

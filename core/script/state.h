@@ -34,6 +34,8 @@ struct state_options {
 #define STATE_STOPS 3
 #define STATE_WINDOW 60.0
 
+#define STATE_KEPT ((size_t)8 << 20) /* the least of kept_most */
+
 enum state_kill { KILL_NONE, KILL_TIME, KILL_MEMORY };
 
 struct state {
@@ -53,7 +55,8 @@ struct state {
 	struct buf decoding; /* value.c's own, which may decode from scratch */
 
 	size_t memory, memory_limit;
-	lua_Alloc allocate; /* LuaJIT's own */
+	size_t kept, kept_most; /* bytes of the cache's objects that only events hold, and how many call a collection */
+	lua_Alloc allocate;     /* LuaJIT's own */
 	void *allocate_data;
 
 	double time_limit;
