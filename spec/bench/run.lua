@@ -286,9 +286,11 @@ local function instructions(objects)
 		running:settle()
 		running:await_watch()
 		running:burst(warm_up)
+		running:settle()
 		os.execute(("callgrind_control -i on %d >/dev/null 2>&1"):format(running.child.pid))
 		local _, events = running:burst(updates)
 		assert(events == updates)
+		running:settle() -- packs them too
 		result = instructions_so_far(running.child.pid, folder) / updates
 	end)
 	os.execute("rm -rf " .. folder)

@@ -9,7 +9,7 @@ local ffi = require "ffi"
 local process = require "support.process"
 
 local QUIET_SECONDS, QUIET_CPU = 0.3, 0.004 -- so little CPU time in so long: it rests
-local SETTLING = 2 -- seconds of rest before memory is read
+local SETTLING = 2.5 -- seconds after which what waits until nobody is in a hurry has begun
 local PATIENCE = 900
 
 local CPU_CLOCK_OF_PROCESS = 2
@@ -107,8 +107,10 @@ function Subject:settle(collects)
 	if collects then
 		self:await "settled"
 	end
-	self:rest()
-	sleep(self.child, SETTLING)
+	for _ = 1, 2 do
+		sleep(self.child, SETTLING)
+		self:rest()
+	end
 	return self:memory(), self:cpu_seconds()
 end
 
