@@ -1,6 +1,8 @@
+#include "base/alloc.h"
 #include "cli/cli.h"
 
 int main(int argc, char **argv)
 {
+	alloc_share();
 	return cli_main(argc, argv);
 }

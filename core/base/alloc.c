@@ -45,6 +45,11 @@ void *alloc_zero(size_t size)
 	return memory ? memory : out_of_memory(size);
 }
 
+void alloc_share(void)
+{
+	mallopt(M_ARENA_MAX, 1);
+}
+
 void alloc_trim(void)
 {
 	malloc_trim(0);

@@ -18,7 +18,9 @@ char *alloc_string(const char *text);               /* a copy; NULL for NULL */
 char *alloc_text(const char *bytes, size_t length); /* a copy with a NUL behind it */
 char *alloc_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void alloc_free(void *memory); /* NULL is harmless */
-void alloc_trim(void);         /* free memory goes back to the system, a page at a time: after much was freed */
+/* All threads take from one heap, as few do and a heap of its own would keep what one has freed. Before the first. */
+void alloc_share(void);
+void alloc_trim(void); /* free memory goes back to the system, a page at a time: after much was freed */
 
 /* One counted type. Define at file scope: ALLOC_TYPE(http_type, "http"). */
 struct alloc_type {

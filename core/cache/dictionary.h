@@ -2,7 +2,7 @@
  * into a tenth. The only file that knows zstd.
  *
  * Packed bytes can be opened with the dictionary they were packed with, and with no other; so whoever holds such bytes
- * holds a reference. Loop thread only. */
+ * holds a reference. Loop thread only, whatever threads it has of its own. */
 #ifndef PERILUNE_CACHE_DICTIONARY_H
 #define PERILUNE_CACHE_DICTIONARY_H
 
@@ -10,14 +10,24 @@
 
 struct dictionary;
 
-#define DICTIONARY_SAMPLES ((size_t)256 * 1024) /* bytes that are learnt from at most: 2 to 3 ms of work */
+#define DICTIONARY_SAMPLES                                                                                             \
+	((size_t)256 * 1024) /* bytes that are learnt from at most: 3 ms of work, 7 for a dense one */
 
-/* LIGHT: little memory, quick. DENSE: objects take a sixth less, and four times as long to pack; for many that stay. */
+/* LIGHT: little memory, quick. DENSE: objects take a tenth less; for many that stay. */
 enum dictionary_kind { DICTIONARY_LIGHT, DICTIONARY_DENSE };
 
 /* Learns from samples that lie behind each other, of these lengths. NULL where they are too few or too little alike;
  * never for another reason. The count is 1. */
 struct dictionary *dictionary_new(enum dictionary_kind kind, const char *samples, const size_t *lengths, size_t count);
+
+/* The same on a thread of its own. The samples and lengths are borrowed until dictionary_finish. */
+struct dictionary_training;
+struct dictionary_training *dictionary_begin(enum dictionary_kind kind, const char *samples, const size_t *lengths,
+					     size_t count);
+bool dictionary_is_ready(const struct dictionary_training *training);
+/* Waits where it is not ready; ends the training. As dictionary_new. */
+struct dictionary *dictionary_finish(struct dictionary_training *training);
+
 struct dictionary *dictionary_ref(struct dictionary *dictionary);
 void dictionary_unref(struct dictionary *dictionary); /* NULL is harmless */
 

@@ -7,7 +7,7 @@
 
 ALLOC_TYPE(packer_type, "packer");
 
-#define TURN 0.001                      /* seconds of packing at a time */
+#define TURN 0.0005                     /* seconds of packing at a time: what an event may wait for it */
 #define URGENT_TURN 0.005               /* the same beyond the budget: a turn of the loop may bring megabytes */
 #define AGE 1.0                         /* seconds that an object stays raw, to twice that */
 #define FROM ((size_t)256 * 1024)       /* bytes of raw JSON that are worth a dictionary */
@@ -30,6 +30,7 @@ enum learning {
 	LEARN_FIRST,  /* quick is NULL */
 	LEARN_FILL,   /* until packer_fill, and until there is much more than the first was learnt from */
 	LEARN_SAMPLE, /* the store is walked; samples is set */
+	LEARN_TRAIN,  /* training is set */
 	LEARN_REPACK, /* the store is walked again */
 	LEARN_DONE
 };
@@ -43,11 +44,14 @@ struct packer {
 	size_t from;              /* bytes of the line that the first is learnt from */
 	enum learning learning;
 	bool filled;
-	bool hurried; /* some objects are in quick that belong into dense */
-	struct samples *samples;
-	uint32_t place;      /* of the walk */
-	size_t step, passed; /* of SAMPLE: one object in so many is taken */
-	struct loop_job job; /* waits while there is something to do at once */
+	bool sparse;                          /* some objects are in quick that belong into dense */
+	bool hurried;                         /* since the last look */
+	struct samples *samples;              /* while something is learnt */
+	struct dictionary_training *training; /* of the second */
+	bool dense_next;                      /* that will be a dense one */
+	uint32_t place;                       /* of the walk */
+	size_t step, passed;                  /* of SAMPLE: one object in so many is taken */
+	struct loop_job job;                  /* waits while there is something to do at once */
 	struct loop_timer timer;
 	size_t freed; /* bytes of JSON that were packed: where they lay may be free memory now */
 	struct buf scratch[2];
@@ -98,6 +102,8 @@ void packer_free(struct packer *packer)
 	loop_job_cancel(&packer->job);
 	loop_timer_stop(packer->loop, &packer->timer);
 	object_line_fini(&packer->line);
+	if (packer->training)
+		dictionary_unref(dictionary_finish(packer->training));
 	dictionary_unref(packer->quick);
 	dictionary_unref(packer->dense);
 	free_samples(packer);
@@ -118,12 +124,6 @@ static bool take_sample(struct packer *packer, const struct object *object)
 	return true;
 }
 
-static struct dictionary *learn(struct packer *packer, enum dictionary_kind kind)
-{
-	struct samples *samples = packer->samples;
-	return dictionary_new(kind, buf_text(&samples->texts), samples->lengths, samples->count);
-}
-
 static void look_later(struct packer *packer)
 {
 	if (packer->quick && !loop_timer_active(&packer->timer))
@@ -136,7 +136,8 @@ static void learn_first(struct packer *packer)
 	packer->samples = new_samples();
 	for (struct object *object = object_line_first(&packer->line); object && take_sample(packer, object);)
 		object = object_line_next(&packer->line, object);
-	packer->quick = learn(packer, DICTIONARY_LIGHT);
+	struct samples *samples = packer->samples;
+	packer->quick = dictionary_new(DICTIONARY_LIGHT, buf_text(&samples->texts), samples->lengths, samples->count);
 	free_samples(packer);
 	packer->from *= 2;
 	packer->learning = packer->quick ? LEARN_FILL : LEARN_FIRST;
@@ -195,30 +196,34 @@ static bool is_worth_it(struct packer *packer, struct dictionary *second)
 }
 
 /* Takes the place of the first one, where it is better. */
-static void learn_light(struct packer *packer)
+static bool take_light(struct packer *packer, struct dictionary *second)
 {
-	struct dictionary *second = learn(packer, DICTIONARY_LIGHT);
-	bool better = second && is_worth_it(packer, second);
+	bool better = is_worth_it(packer, second);
 	dictionary_unref(better ? packer->quick : second);
 	if (better)
 		packer->quick = second;
-	packer->learning = better ? LEARN_REPACK : LEARN_DONE;
+	return better;
 }
 
-static void learn_dense(struct packer *packer)
+static void begin_second(struct packer *packer)
 {
-	packer->dense = learn(packer, DICTIONARY_DENSE);
-	packer->learning = packer->dense ? LEARN_REPACK : LEARN_DONE;
+	const struct samples *samples = packer->samples;
+	packer->dense_next = store_bytes(packer->store) >= DENSE_FROM;
+	packer->training = dictionary_begin(packer->dense_next ? DICTIONARY_DENSE : DICTIONARY_LIGHT,
+					    buf_text(&samples->texts), samples->lengths, samples->count);
+	packer->learning = LEARN_TRAIN;
 }
 
-static void learn_second(struct packer *packer)
+static void end_second(struct packer *packer)
 {
-	if (store_bytes(packer->store) < DENSE_FROM)
-		learn_light(packer);
-	else
-		learn_dense(packer);
+	struct dictionary *second = dictionary_finish(packer->training);
+	packer->training = NULL;
+	bool taken = second && (packer->dense_next || take_light(packer, second));
+	if (taken && packer->dense_next)
+		packer->dense = second;
 	free_samples(packer);
 	packer->place = 0;
+	packer->learning = taken ? LEARN_REPACK : LEARN_DONE;
 }
 
 static bool repack(void *data, struct object *object)
@@ -241,13 +246,14 @@ static void learn_more(struct packer *packer)
 		break;
 	case LEARN_SAMPLE:
 		if (store_walk(packer->store, &packer->place, WALK, sample, packer))
-			learn_second(packer);
+			begin_second(packer);
 		break;
 	case LEARN_REPACK:
 		if (store_walk(packer->store, &packer->place, WALK, repack, packer))
 			packer->learning = LEARN_DONE;
 		break;
 	case LEARN_FIRST:
+	case LEARN_TRAIN:
 	case LEARN_DONE:
 		break;
 	}
@@ -270,14 +276,20 @@ static void pack_first(struct packer *packer)
 	size_t before = packer->line.bytes;
 	bool leisure = packer->dense && before <= PACKER_BUDGET;
 	packer->hurried |= packer->dense && !leisure;
+	packer->sparse |= packer->hurried;
 	object_pack(object_line_first(&packer->line), leisure ? packer->dense : packer->quick, packer->scratch);
 	packer->freed += before - packer->line.bytes;
+}
+
+static double turn_of(const struct packer *packer)
+{
+	return packer->line.bytes > PACKER_BUDGET ? URGENT_TURN : TURN;
 }
 
 static void run(void *data)
 {
 	struct packer *packer = data;
-	double until = clock_now() + (packer->line.bytes > PACKER_BUDGET ? URGENT_TURN : TURN);
+	double begun = clock_now();
 	if (packer->learning == LEARN_FIRST && packer->line.bytes >= packer->from)
 		learn_first(packer);
 	do {
@@ -287,7 +299,7 @@ static void run(void *data)
 			learn_more(packer);
 		else
 			break;
-	} while (clock_now() < until);
+	} while (clock_now() < begun + turn_of(packer));
 	if (has_due(packer) || is_learning(packer))
 		loop_post(packer->loop, &packer->job);
 }
@@ -299,7 +311,7 @@ static bool has_to_begin(const struct packer *packer)
 
 static void begin_repack(struct packer *packer)
 {
-	packer->hurried = false;
+	packer->sparse = false;
 	packer->place = 0;
 	packer->learning = LEARN_REPACK;
 }
@@ -308,14 +320,17 @@ static void on_timer(void *data)
 {
 	struct packer *packer = data;
 	object_line_age(&packer->line);
-	if (packer->hurried && packer->learning == LEARN_DONE && !has_due(packer))
+	if (packer->learning == LEARN_TRAIN && dictionary_is_ready(packer->training))
+		end_second(packer);
+	if (packer->sparse && !packer->hurried && packer->learning == LEARN_DONE && !has_due(packer))
 		begin_repack(packer);
+	packer->hurried = false;
 	bool busy = has_due(packer) || is_learning(packer);
 	if (busy)
 		loop_post(packer->loop, &packer->job);
-	else
+	else if (packer->learning != LEARN_TRAIN)
 		give_back(packer);
-	if (busy || packer->line.bytes)
+	if (busy || packer->sparse || packer->line.bytes || packer->learning == LEARN_TRAIN)
 		loop_timer_start(packer->loop, &packer->timer, AGE);
 }
 
