@@ -178,7 +178,7 @@ struct dictionary *dictionary_ref(struct dictionary *dictionary)
 
 void dictionary_rest(struct dictionary *dictionary)
 {
-	if (!dictionary->packing)
+	if (!dictionary || !dictionary->packing)
 		return;
 	ZSTD_freeCDict(dictionary->packing);
 	dictionary->packing = NULL;

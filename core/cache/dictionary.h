@@ -31,7 +31,8 @@ struct dictionary *dictionary_finish(struct dictionary_training *training);
 struct dictionary *dictionary_ref(struct dictionary *dictionary);
 void dictionary_unref(struct dictionary *dictionary); /* NULL is harmless */
 
-/* Nothing will be packed with it for a while: its memory for that is given back, until it is needed again. */
+/* Nothing will be packed with it for a while: its memory for that is given back, until it is needed again. NULL
+ * is harmless. */
 void dictionary_rest(struct dictionary *dictionary);
 
 /* Replaces out's content with json, packed. -1 where that is not smaller. */

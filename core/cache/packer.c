@@ -27,7 +27,7 @@ struct samples {
 };
 
 enum learning {
-	LEARN_FIRST,  /* quick is NULL */
+	LEARN_FIRST,  /* dictionary is NULL */
 	LEARN_FILL,   /* until packer_fill, and until there is much more than the first was learnt from */
 	LEARN_SAMPLE, /* the store is walked; samples is set */
 	LEARN_TRAIN,  /* training is set */
@@ -39,16 +39,12 @@ struct packer {
 	struct loop *loop;
 	const struct store *store;
 	struct object_line line;
-	struct dictionary *quick; /* a light one */
-	struct dictionary *dense; /* NULL where the store is small; objects end in this one */
-	size_t from;              /* bytes of the line that the first is learnt from */
+	struct dictionary *dictionary; /* what is packed now is packed with this one; NULL at first */
+	size_t from;                   /* bytes of the line that the first is learnt from */
 	enum learning learning;
 	bool filled;
-	bool sparse;                          /* some objects are in quick that belong into dense */
-	bool hurried;                         /* since the last look */
 	struct samples *samples;              /* while something is learnt */
 	struct dictionary_training *training; /* of the second */
-	bool dense_next;                      /* that will be a dense one */
 	uint32_t place;                       /* of the walk */
 	size_t step, passed;                  /* of SAMPLE: one object in so many is taken */
 	struct loop_job job;                  /* waits while there is something to do at once */
@@ -104,8 +100,7 @@ void packer_free(struct packer *packer)
 	object_line_fini(&packer->line);
 	if (packer->training)
 		dictionary_unref(dictionary_finish(packer->training));
-	dictionary_unref(packer->quick);
-	dictionary_unref(packer->dense);
+	dictionary_unref(packer->dictionary);
 	free_samples(packer);
 	forget_scratch(packer);
 	alloc_object_free(&packer_type, packer);
@@ -126,7 +121,7 @@ static bool take_sample(struct packer *packer, const struct object *object)
 
 static void look_later(struct packer *packer)
 {
-	if (packer->quick && !loop_timer_active(&packer->timer))
+	if (packer->dictionary && !loop_timer_active(&packer->timer))
 		loop_timer_start(packer->loop, &packer->timer, AGE);
 }
 
@@ -137,10 +132,11 @@ static void learn_first(struct packer *packer)
 	for (struct object *object = object_line_first(&packer->line); object && take_sample(packer, object);)
 		object = object_line_next(&packer->line, object);
 	struct samples *samples = packer->samples;
-	packer->quick = dictionary_new(DICTIONARY_LIGHT, buf_text(&samples->texts), samples->lengths, samples->count);
+	packer->dictionary =
+	    dictionary_new(DICTIONARY_LIGHT, buf_text(&samples->texts), samples->lengths, samples->count);
 	free_samples(packer);
 	packer->from *= 2;
-	packer->learning = packer->quick ? LEARN_FILL : LEARN_FIRST;
+	packer->learning = packer->dictionary ? LEARN_FILL : LEARN_FIRST;
 	look_later(packer);
 }
 
@@ -151,9 +147,7 @@ static void give_back(struct packer *packer)
 	if (packer->freed < TRIM_FROM)
 		return;
 	packer->freed = 0;
-	dictionary_rest(packer->quick);
-	if (packer->dense)
-		dictionary_rest(packer->dense);
+	dictionary_rest(packer->dictionary);
 	forget_scratch(packer);
 	alloc_trim();
 }
@@ -191,25 +185,19 @@ static size_t packed_size(struct packer *packer, struct dictionary *dictionary)
 
 static bool is_worth_it(struct packer *packer, struct dictionary *second)
 {
-	double before = (double)packed_size(packer, packer->quick);
+	double before = (double)packed_size(packer, packer->dictionary);
 	return (double)packed_size(packer, second) < WORTH * before;
 }
 
-/* Takes the place of the first one, where it is better. */
-static bool take_light(struct packer *packer, struct dictionary *second)
+static bool is_large(const struct packer *packer)
 {
-	bool better = is_worth_it(packer, second);
-	dictionary_unref(better ? packer->quick : second);
-	if (better)
-		packer->quick = second;
-	return better;
+	return store_bytes(packer->store) >= DENSE_FROM;
 }
 
 static void begin_second(struct packer *packer)
 {
 	const struct samples *samples = packer->samples;
-	packer->dense_next = store_bytes(packer->store) >= DENSE_FROM;
-	packer->training = dictionary_begin(packer->dense_next ? DICTIONARY_DENSE : DICTIONARY_LIGHT,
+	packer->training = dictionary_begin(is_large(packer) ? DICTIONARY_DENSE : DICTIONARY_LIGHT,
 					    buf_text(&samples->texts), samples->lengths, samples->count);
 	packer->learning = LEARN_TRAIN;
 }
@@ -218,21 +206,23 @@ static void end_second(struct packer *packer)
 {
 	struct dictionary *second = dictionary_finish(packer->training);
 	packer->training = NULL;
-	bool taken = second && (packer->dense_next || take_light(packer, second));
-	if (taken && packer->dense_next)
-		packer->dense = second;
+	bool better = second && is_worth_it(packer, second);
+	struct dictionary *other = better ? packer->dictionary : second;
+	if (better)
+		packer->dictionary = second;
+	dictionary_rest(other);
+	dictionary_unref(other);
 	free_samples(packer);
 	packer->place = 0;
-	packer->learning = taken ? LEARN_REPACK : LEARN_DONE;
+	packer->learning = better ? LEARN_REPACK : LEARN_DONE;
 }
 
 static bool repack(void *data, struct object *object)
 {
 	struct packer *packer = data;
-	struct dictionary *best = packer->dense ? packer->dense : packer->quick;
-	if (object_is_packed(object, NULL) || object_is_packed(object, best))
+	if (object_is_packed(object, NULL) || object_is_packed(object, packer->dictionary))
 		return true;
-	object_pack(object, best, packer->scratch);
+	object_pack(object, packer->dictionary, packer->scratch);
 	packer->freed += object_length(object);
 	return true;
 }
@@ -268,16 +258,13 @@ static bool is_learning(const struct packer *packer)
 
 static bool has_due(const struct packer *packer)
 {
-	return packer->quick && (object_line_has_old(&packer->line) || packer->line.bytes > PACKER_BUDGET);
+	return packer->dictionary && (object_line_has_old(&packer->line) || packer->line.bytes > PACKER_BUDGET);
 }
 
 static void pack_first(struct packer *packer)
 {
 	size_t before = packer->line.bytes;
-	bool leisure = packer->dense && before <= PACKER_BUDGET;
-	packer->hurried |= packer->dense && !leisure;
-	packer->sparse |= packer->hurried;
-	object_pack(object_line_first(&packer->line), leisure ? packer->dense : packer->quick, packer->scratch);
+	object_pack(object_line_first(&packer->line), packer->dictionary, packer->scratch);
 	packer->freed += before - packer->line.bytes;
 }
 
@@ -306,14 +293,7 @@ static void run(void *data)
 
 static bool has_to_begin(const struct packer *packer)
 {
-	return packer->quick ? packer->line.bytes > PACKER_BUDGET : packer->line.bytes >= packer->from;
-}
-
-static void begin_repack(struct packer *packer)
-{
-	packer->sparse = false;
-	packer->place = 0;
-	packer->learning = LEARN_REPACK;
+	return packer->dictionary ? packer->line.bytes > PACKER_BUDGET : packer->line.bytes >= packer->from;
 }
 
 static void on_timer(void *data)
@@ -322,15 +302,12 @@ static void on_timer(void *data)
 	object_line_age(&packer->line);
 	if (packer->learning == LEARN_TRAIN && dictionary_is_ready(packer->training))
 		end_second(packer);
-	if (packer->sparse && !packer->hurried && packer->learning == LEARN_DONE && !has_due(packer))
-		begin_repack(packer);
-	packer->hurried = false;
 	bool busy = has_due(packer) || is_learning(packer);
 	if (busy)
 		loop_post(packer->loop, &packer->job);
 	else if (packer->learning != LEARN_TRAIN)
 		give_back(packer);
-	if (busy || packer->sparse || packer->line.bytes || packer->learning == LEARN_TRAIN)
+	if (busy || packer->line.bytes || packer->learning == LEARN_TRAIN)
 		loop_timer_start(packer->loop, &packer->timer, AGE);
 }
 

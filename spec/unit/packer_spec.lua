@@ -1,4 +1,5 @@
 local c = require "support.cache_units"
+local process = require "support.process"
 local ffi = c.ffi
 
 c.cdef [[
@@ -11,8 +12,6 @@ c.cdef [[
   void clock_set(double now);
   void clock_go(void);
 ]]
-
-local process = require "support.process"
 
 local BUDGET = 2 * 1024 * 1024
 
@@ -61,7 +60,7 @@ describe("packer", function()
 
 	-- One dictionary is learnt on a thread, in real time.
 	local function await(most)
-		local deadline, held = process.now() + 20, nil
+		local deadline, held = process.now() + 20
 		repeat
 			advance(1)
 			c.loop_turn(loop, 0.01)
