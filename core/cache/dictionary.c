@@ -29,6 +29,10 @@ struct dictionary {
 	char bytes[]; /* both of them refer to these */
 };
 
+struct dictionary_worker {
+	ZSTD_CCtx *context;
+};
+
 /* Its thread writes to the dictionary's bytes and length, and ready; all else is written before it starts. */
 struct dictionary_training {
 	pthread_t thread;
@@ -197,23 +201,31 @@ void dictionary_unref(struct dictionary *dictionary)
 }
 
 /* Frames without magic number, length and dictionary's number: the object's record knows all three. */
-static void begin_packing(void)
+static ZSTD_CCtx *new_context(void)
 {
-	packer = or_abort(ZSTD_createCCtx());
-	or_die(ZSTD_CCtx_setParameter(packer, ZSTD_c_format, ZSTD_f_zstd1_magicless));
-	or_die(ZSTD_CCtx_setParameter(packer, ZSTD_c_contentSizeFlag, 0));
-	or_die(ZSTD_CCtx_setParameter(packer, ZSTD_c_dictIDFlag, 0));
+	ZSTD_CCtx *context = or_abort(ZSTD_createCCtx());
+	or_die(ZSTD_CCtx_setParameter(context, ZSTD_c_format, ZSTD_f_zstd1_magicless));
+	or_die(ZSTD_CCtx_setParameter(context, ZSTD_c_contentSizeFlag, 0));
+	or_die(ZSTD_CCtx_setParameter(context, ZSTD_c_dictIDFlag, 0));
+	return context;
 }
 
-static void wake(struct dictionary *dictionary)
+void dictionary_wake(struct dictionary *dictionary)
 {
 	if (dictionary->packing)
 		return;
 	if (!awake++)
-		begin_packing();
+		packer = new_context();
 	ZSTD_compressionParameters params = ZSTD_getCParams(kinds[dictionary->kind].level, USUAL, dictionary->length);
 	dictionary->packing = or_abort(ZSTD_createCDict_advanced(dictionary->bytes, dictionary->length, ZSTD_dlm_byRef,
 								 ZSTD_dct_fullDict, params, ZSTD_defaultCMem));
+}
+
+static size_t pack(ZSTD_CCtx *context, const struct dictionary *dictionary, struct json_slice json, char *to)
+{
+	or_die(ZSTD_CCtx_refCDict(context, dictionary->packing));
+	size_t length = ZSTD_compress2(context, to, json.length, json.data, json.length);
+	return ZSTD_isError(length) || length >= json.length ? 0 : length;
 }
 
 int dictionary_pack(struct dictionary *dictionary, struct json_slice json, struct buf *out)
@@ -222,20 +234,36 @@ int dictionary_pack(struct dictionary *dictionary, struct json_slice json, struc
 	char *to = buf_reserve(out, json.length);
 	if (!to)
 		return -1;
-	wake(dictionary);
-	or_die(ZSTD_CCtx_refCDict(packer, dictionary->packing));
-	size_t length = ZSTD_compress2(packer, to, json.length, json.data, json.length);
-	if (ZSTD_isError(length) || length >= json.length)
-		return -1;
-	out->length = length;
-	to[length] = '\0';
-	return 0;
+	dictionary_wake(dictionary);
+	out->length = pack(packer, dictionary, json, to);
+	to[out->length] = '\0';
+	return out->length ? 0 : -1;
 }
 
-void *dictionary_keep(struct dictionary *dictionary, const struct buf *packed)
+struct dictionary_worker *dictionary_worker_new(void)
 {
-	void *kept = slab_take(&dictionary->slab, packed->length);
-	memcpy(kept, packed->data, packed->length);
+	struct dictionary_worker *worker = alloc_zero(sizeof(*worker));
+	worker->context = new_context();
+	return worker;
+}
+
+void dictionary_worker_free(struct dictionary_worker *worker)
+{
+	if (worker)
+		ZSTD_freeCCtx(worker->context);
+	alloc_free(worker);
+}
+
+size_t dictionary_worker_pack(struct dictionary_worker *worker, const struct dictionary *dictionary,
+			      struct json_slice json, char *to)
+{
+	return pack(worker->context, dictionary, json, to);
+}
+
+void *dictionary_keep(struct dictionary *dictionary, struct json_slice packed)
+{
+	void *kept = slab_take(&dictionary->slab, packed.length);
+	memcpy(kept, packed.data, packed.length);
 	return kept;
 }
 

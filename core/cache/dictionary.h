@@ -31,14 +31,23 @@ struct dictionary *dictionary_finish(struct dictionary_training *training);
 struct dictionary *dictionary_ref(struct dictionary *dictionary);
 void dictionary_unref(struct dictionary *dictionary); /* NULL is harmless */
 
-/* Nothing will be packed with it for a while: its memory for that is given back, until it is needed again. NULL
- * is harmless. */
+/* It is ready to pack; and, nothing will be packed with it for a while: its memory for that is given back until it is
+ * needed again. rest: NULL is harmless. */
+void dictionary_wake(struct dictionary *dictionary);
 void dictionary_rest(struct dictionary *dictionary);
 
 /* Replaces out's content with json, packed. -1 where that is not smaller. */
 int dictionary_pack(struct dictionary *dictionary, struct json_slice json, struct buf *out);
+/* The same on another thread, which has a worker of its own, while the dictionary is awake. to has room for as many
+ * bytes as json. The length; 0 where it would not be smaller. */
+struct dictionary_worker;
+struct dictionary_worker *dictionary_worker_new(void);
+void dictionary_worker_free(struct dictionary_worker *worker); /* NULL is harmless */
+size_t dictionary_worker_pack(struct dictionary_worker *worker, const struct dictionary *dictionary,
+			      struct json_slice json, char *to);
+
 /* A copy of packed bytes, in memory that goes back to the system with what else was packed with it. */
-void *dictionary_keep(struct dictionary *dictionary, const struct buf *packed);
+void *dictionary_keep(struct dictionary *dictionary, struct json_slice packed);
 void dictionary_drop(struct dictionary *dictionary, void *packed, size_t length);
 /* Writes the `length` bytes that were packed to `to`. */
 void dictionary_open(const struct dictionary *dictionary, struct json_slice packed, char *to, size_t length);

@@ -293,6 +293,16 @@ static bool same_json(const struct object *a, const struct object *b)
 	return same;
 }
 
+bool object_is_packable(const struct object *object)
+{
+	return object->length <= PACKED_MOST;
+}
+
+bool object_is_only_mine(const struct object *object)
+{
+	return object->count == 1;
+}
+
 bool object_same_content(const struct object *a, const struct object *b)
 {
 	return a == b || (a->length == b->length && same_json(a, b));
@@ -394,6 +404,14 @@ void object_line_age(struct object_line *line)
 	list_move(&line->old, &line->young);
 }
 
+struct object *object_line_take(struct object_line *line)
+{
+	struct object *object = object_line_first(line);
+	if (object)
+		leave_line(object_ref(object)->raw);
+	return object;
+}
+
 struct object *object_line_next(const struct object_line *line, const struct object *object)
 {
 	struct list *next = object->raw->node.next;
@@ -402,18 +420,21 @@ struct object *object_line_next(const struct object_line *line, const struct obj
 	return next == &line->young ? NULL : raw_of(next)->object;
 }
 
+void object_set_packed(struct object *object, struct dictionary *dictionary, struct json_slice packed)
+{
+	free_bytes(object);
+	object->dictionary = dictionary_ref(dictionary);
+	object->packed_length = (uint32_t)packed.length;
+	object->packed = dictionary_keep(dictionary, packed);
+}
+
 void object_pack(struct object *object, struct dictionary *dictionary, struct buf scratch[2])
 {
 	struct buf *packed = &scratch[1];
-	bool fits = object->length <= PACKED_MOST;
-	if (fits && !dictionary_pack(dictionary, object_open(object, &scratch[0]), packed)) {
-		free_bytes(object);
-		object->dictionary = dictionary_ref(dictionary);
-		object->packed_length = (uint32_t)packed->length;
-		object->packed = dictionary_keep(dictionary, packed);
-	} else if (!object->dictionary) {
+	if (object_is_packable(object) && !dictionary_pack(dictionary, object_open(object, &scratch[0]), packed))
+		object_set_packed(object, dictionary, (struct json_slice){packed->data, packed->length});
+	else if (!object->dictionary)
 		leave_line(object->raw);
-	}
 }
 
 bool object_is_packed(const struct object *object, const struct dictionary *dictionary)

@@ -64,9 +64,16 @@ bool object_line_has_old(const struct object_line *line);              /* the fi
 /* The one behind; NULL for the last. */
 struct object *object_line_next(const struct object_line *line, const struct object *object);
 
+/* The first, out of the line and counted anew: the caller's. NULL when none waits. */
+struct object *object_line_take(struct object_line *line);
+
+/* These are what it is with that dictionary; copied. */
+void object_set_packed(struct object *object, struct dictionary *dictionary, struct json_slice packed);
 /* Packs it, from raw or anew with another dictionary, and takes it out of its line. One that would not become smaller
  * stays as it is. scratch is for the work. */
 void object_pack(struct object *object, struct dictionary *dictionary, struct buf scratch[2]);
 bool object_is_packed(const struct object *object, const struct dictionary *dictionary); /* with that one */
+bool object_is_packable(const struct object *object);  /* it is not too large for that */
+bool object_is_only_mine(const struct object *object); /* nobody else holds a reference */
 
 #endif

@@ -4,17 +4,18 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "cache/press.h"
 
 ALLOC_TYPE(packer_type, "packer");
 
-#define TURN 0.0005                     /* seconds of packing at a time: what an event may wait for it */
-#define URGENT_TURN 0.005               /* the same beyond the budget: a turn of the loop may bring megabytes */
+#define HELP 0.003 /* seconds of packing in the loop at a time, where the thread can't keep up */
+#define FLOOD (2 * PACKER_BUDGET)
 #define AGE 1.0                         /* seconds that an object stays raw, to twice that */
 #define FROM ((size_t)256 * 1024)       /* bytes of raw JSON that are worth a dictionary */
 #define SAMPLE_MOST ((size_t)16 * 1024) /* bytes of one object that are learnt from */
 #define SAMPLES_MOST (DICTIONARY_SAMPLES / 64)
 #define TRIM_FROM ((size_t)1024 * 1024) /* bytes */
-#define WALK 16                         /* entries of the store at a time */
+#define WALK 32                         /* places of the store to take samples from, at a time */
 #define GROWTH 4 /* times as many bytes as the first dictionary was learnt from make a second one sensible */
 #define DENSE_FROM ((size_t)16 * 1024 * 1024) /* bytes of JSON in a store */
 #define WORTH 0.95 /* of the size under the first dictionary: what the second one has to get below */
@@ -39,6 +40,8 @@ struct packer {
 	struct loop *loop;
 	const struct store *store;
 	struct object_line line;
+	struct press *press;           /* NULL until there is a dictionary */
+	struct bell *bell;             /* of the press: rings for the job */
 	struct dictionary *dictionary; /* what is packed now is packed with this one; NULL at first */
 	size_t from;                   /* bytes of the line that the first is learnt from */
 	enum learning learning;
@@ -64,6 +67,7 @@ struct packer *packer_new(struct loop *loop, const struct store *store)
 	packer->from = FROM;
 	object_line_init(&packer->line);
 	loop_job_init(&packer->job, run, packer);
+	packer->bell = bell_new(loop, &packer->job);
 	loop_timer_init(&packer->timer, on_timer, packer);
 	buf_init(&packer->scratch[0], 0);
 	buf_init(&packer->scratch[1], 0);
@@ -95,6 +99,8 @@ void packer_free(struct packer *packer)
 {
 	if (!packer)
 		return;
+	press_free(packer->press);
+	bell_free(packer->bell);
 	loop_job_cancel(&packer->job);
 	loop_timer_stop(packer->loop, &packer->timer);
 	object_line_fini(&packer->line);
@@ -140,6 +146,11 @@ static void learn_first(struct packer *packer)
 	look_later(packer);
 }
 
+static bool is_pressing(const struct packer *packer)
+{
+	return packer->press && press_is_busy(packer->press);
+}
+
 /* The memory of what was raw goes back to the system, which it would not by itself where later memory lies behind it.
  */
 static void give_back(struct packer *packer)
@@ -147,7 +158,8 @@ static void give_back(struct packer *packer)
 	if (packer->freed < TRIM_FROM)
 		return;
 	packer->freed = 0;
-	dictionary_rest(packer->dictionary);
+	if (!is_pressing(packer))
+		dictionary_rest(packer->dictionary);
 	forget_scratch(packer);
 	alloc_trim();
 }
@@ -239,7 +251,7 @@ static void learn_more(struct packer *packer)
 			begin_second(packer);
 		break;
 	case LEARN_REPACK:
-		if (store_walk(packer->store, &packer->place, WALK, repack, packer))
+		if (store_walk(packer->store, &packer->place, 1, repack, packer))
 			packer->learning = LEARN_DONE;
 		break;
 	case LEARN_FIRST:
@@ -261,33 +273,42 @@ static bool has_due(const struct packer *packer)
 	return packer->dictionary && (object_line_has_old(&packer->line) || packer->line.bytes > PACKER_BUDGET);
 }
 
-static void pack_first(struct packer *packer)
+static void press_on(struct packer *packer)
 {
-	size_t before = packer->line.bytes;
-	object_pack(object_line_first(&packer->line), packer->dictionary, packer->scratch);
-	packer->freed += before - packer->line.bytes;
+	if (packer->press && press_is_ready(packer->press))
+		packer->freed += press_end(packer->press);
+	if (is_pressing(packer) || !has_due(packer))
+		return;
+	if (!packer->press)
+		packer->press = press_new(packer->bell);
+	press_begin(packer->press, &packer->line, packer->dictionary);
 }
 
-static double turn_of(const struct packer *packer)
+static bool is_flooded(const struct packer *packer)
 {
-	return packer->line.bytes > PACKER_BUDGET ? URGENT_TURN : TURN;
+	return packer->dictionary && packer->line.bytes > FLOOD;
+}
+
+/* What the thread can't keep up with. */
+static void help(struct packer *packer)
+{
+	size_t before = packer->line.bytes;
+	double until = clock_now() + HELP;
+	while (is_flooded(packer) && clock_now() < until)
+		object_pack(object_line_first(&packer->line), packer->dictionary, packer->scratch);
+	packer->freed += before - packer->line.bytes;
 }
 
 static void run(void *data)
 {
 	struct packer *packer = data;
-	double begun = clock_now();
 	if (packer->learning == LEARN_FIRST && packer->line.bytes >= packer->from)
 		learn_first(packer);
-	do {
-		if (has_due(packer))
-			pack_first(packer);
-		else if (is_learning(packer))
-			learn_more(packer);
-		else
-			break;
-	} while (clock_now() < begun + turn_of(packer));
-	if (has_due(packer) || is_learning(packer))
+	press_on(packer);
+	help(packer);
+	if (!has_due(packer) && is_learning(packer))
+		learn_more(packer);
+	if (is_flooded(packer) || (!has_due(packer) && is_learning(packer)))
 		loop_post(packer->loop, &packer->job);
 }
 
@@ -300,14 +321,15 @@ static void on_timer(void *data)
 {
 	struct packer *packer = data;
 	object_line_age(&packer->line);
-	if (packer->learning == LEARN_TRAIN && dictionary_is_ready(packer->training))
+	/* Before the walk, as what is in the press goes by the dictionary that it had. */
+	if (packer->learning == LEARN_TRAIN && !is_pressing(packer) && dictionary_is_ready(packer->training))
 		end_second(packer);
-	bool busy = has_due(packer) || is_learning(packer);
+	bool busy = has_due(packer) || is_learning(packer) || is_pressing(packer) || packer->learning == LEARN_TRAIN;
 	if (busy)
 		loop_post(packer->loop, &packer->job);
-	else if (packer->learning != LEARN_TRAIN)
+	else
 		give_back(packer);
-	if (busy || packer->line.bytes || packer->learning == LEARN_TRAIN)
+	if (busy || packer->line.bytes)
 		loop_timer_start(packer->loop, &packer->timer, AGE);
 }
 

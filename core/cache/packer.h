@@ -1,8 +1,8 @@
 /* packer: packs the objects of one store when nobody is in a hurry. Raw objects in; the same objects, packed.
  *
- * Nothing is packed while an event is applied. What has been raw for a second is packed, in short turns; where more
- * than a budget of bytes is raw, the oldest are packed at once, in turns too. A store that holds little stays raw,
- * since a dictionary would cost more than it saves.
+ * Nothing is packed while an event is applied, and nearly nothing by the loop's thread: what has been raw for a second,
+ * or is beyond a budget of bytes, is packed by another one, the oldest first. Only where that can't keep up, the loop
+ * helps, in short turns. A store that holds little stays raw, since a dictionary would cost more than it saves.
  *
  * The first dictionary is learnt from the first objects, so that a cache never is raw as a whole, not even while it
  * fills. But lists are sorted, and so those are of the first namespaces. Once, when the store has been filled, another
@@ -16,7 +16,8 @@
 
 struct packer;
 
-#define PACKER_BUDGET ((size_t)2 * 1024 * 1024) /* bytes of raw JSON at most, but for what comes during one turn */
+#define PACKER_BUDGET                                                                                                  \
+	((size_t)3 * 512 * 1024) /* bytes of raw JSON; twice as much at most, but for what one turn brings */
 
 /* Both are borrowed, and outlive it. */
 struct packer *packer_new(struct loop *loop, const struct store *store);
