@@ -20,9 +20,9 @@
 #endif
 
 #define CHUNK ((size_t)SLAB_CHUNK)
-#define CHUNKS 64                      /* of an arena; the first is its head */
+#define CHUNKS 32                      /* of an arena; the first is its head */
 #define ARENA ((size_t)CHUNKS * CHUNK) /* also its alignment, so that a piece's address tells its arena */
-#define KEPT_CHUNKS 16                 /* empty ones that keep their pages for the next */
+#define KEPT_CHUNKS 2                  /* empty ones that keep their pages for the next */
 
 /* Pieces that were given back are linked through their first word. */
 struct piece {

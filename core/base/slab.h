@@ -8,7 +8,7 @@
 
 #include "base/list.h"
 
-#define SLAB_CHUNK 16384 /* bytes */
+#define SLAB_CHUNK 32768 /* bytes */
 #define SLAB_MOST 2048   /* bytes; larger pieces come from the heap */
 
 #define SLAB_FINE 512 /* bytes up to which sizes are 8 apart */

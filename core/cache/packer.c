@@ -158,8 +158,11 @@ static void give_back(struct packer *packer)
 	if (packer->freed < TRIM_FROM)
 		return;
 	packer->freed = 0;
-	if (!is_pressing(packer))
+	if (!is_pressing(packer)) {
+		press_free(packer->press);
+		packer->press = NULL;
 		dictionary_rest(packer->dictionary);
+	}
 	forget_scratch(packer);
 	alloc_trim();
 }

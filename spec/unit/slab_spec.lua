@@ -3,7 +3,7 @@ local seed_random = require "support.seed"
 local ffi = c.ffi
 
 c.cdef [[
-  struct slab { struct { void *prev, *next; } rooms[88]; size_t pieces; };
+  struct slab { struct { void *prev, *next; } rooms[112]; size_t pieces; };
   void slab_init(struct slab *slab);
   void slab_check(const struct slab *slab);
   void *slab_take(struct slab *slab, size_t size);
