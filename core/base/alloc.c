@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define TRIM_MOST ((size_t)64 * 1024 * 1024) /* bytes of heap */
+
 static alloc_fn replaced;
 static void *replaced_data;
 
@@ -52,7 +54,8 @@ void alloc_share(void)
 
 void alloc_trim(void)
 {
-	malloc_trim(0);
+	if (mallinfo2().arena <= TRIM_MOST)
+		malloc_trim(0);
 }
 
 void *alloc_copy(const void *bytes, size_t length)

@@ -20,7 +20,9 @@ char *alloc_format(const char *format, ...) __attribute__((format(printf, 1, 2))
 void alloc_free(void *memory); /* NULL is harmless */
 /* All threads take from one heap, as few do and a heap of its own would keep what one has freed. Before the first. */
 void alloc_share(void);
-void alloc_trim(void); /* free memory goes back to the system, a page at a time: after much was freed */
+/* Pages of free memory go back to the system: after much was freed. Walks the heap, so one of more than 64 MiB is left
+ * as it is: that would take tens of milliseconds. */
+void alloc_trim(void);
 
 /* One counted type. Define at file scope: ALLOC_TYPE(http_type, "http"). */
 struct alloc_type {

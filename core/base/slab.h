@@ -1,8 +1,8 @@
 /* slab: many small pieces of memory that live long, without a header each, and whose pages go back to the system.
  *
- * A size is rounded up to a multiple of 8 (of 16 above 512 bytes); pieces of one size and one slab share chunks. A
- * chunk that holds no piece any more gives up its pages, whatever lies around it, which a heap can't. So pieces that
- * will go together belong into a slab of their own. Loop thread only. */
+ * A size is rounded up to a multiple of 8, above 512 bytes to the largest by which as many fit into a chunk; pieces of
+ * one size and one slab share chunks. A chunk that holds no piece any more gives up its pages, whatever lies around it,
+ * which a heap can't. So pieces that will go together belong into a slab of their own. Loop thread only. */
 #ifndef PERILUNE_BASE_SLAB_H
 #define PERILUNE_BASE_SLAB_H
 

@@ -10,8 +10,8 @@
 
 struct dictionary;
 
-#define DICTIONARY_SAMPLES                                                                                             \
-	((size_t)256 * 1024) /* bytes that are learnt from at most: 3 ms of work, 12 for a dense one */
+/* Bytes that are learnt from at most: 3 ms of work, 12 for a dense one. */
+#define DICTIONARY_SAMPLES ((size_t)256 * 1024)
 
 /* LIGHT: little memory, quick. DENSE: objects take a tenth less; for many that stay. */
 enum dictionary_kind { DICTIONARY_LIGHT, DICTIONARY_DENSE };

@@ -11,8 +11,8 @@ ALLOC_TYPE(object_type, "object");
 #define NAME_MAX_LENGTH 253               /* the API's longest name */
 #define ESCAPED_MAX (6 * NAME_MAX_LENGTH) /* "\\u0061" is six bytes for one */
 
-#define PACKED_MOST                                                                                                    \
-	((uint32_t)2 * 1024 * 1024) /* bytes; what is larger stays raw, since packing it would hold the loop */
+/* Bytes. What is larger stays raw: it would hold the loop that has to open it, or to help. */
+#define PACKED_MOST ((uint32_t)1024 * 1024)
 
 /* Bytes that were not packed, or would not become smaller. */
 struct raw {
@@ -22,7 +22,6 @@ struct raw {
 	char json[];
 };
 
-enum uid_form { UID_TEXT, UID_BINARY };
 #define UID_BYTES 16
 
 /* The record, then "namespace/name", resourceVersion and uid: texts with a NUL each, the uid as 16 bytes where it is a
@@ -38,7 +37,7 @@ struct object {
 		struct raw *raw;
 		void *packed;
 	};
-	uint8_t uid_form;
+	bool binary_uid;
 	char text[];
 };
 
@@ -115,7 +114,7 @@ static const char *uid_of(const struct object *object)
 
 static size_t record_size(const struct object *object)
 {
-	size_t uid = object->uid_form == UID_BINARY ? UID_BYTES : (size_t)object->uid_length + 1;
+	size_t uid = object->binary_uid ? UID_BYTES : (size_t)object->uid_length + 1;
 	return offsetof(struct object, text) + key_length(object) + 1 + object->version_length + 1 + uid;
 }
 
@@ -187,7 +186,7 @@ static struct object *build(struct json_slice json, const struct json_slice text
 	    .name_length = (uint8_t)texts[PART_NAME].length,
 	    .version_length = (uint8_t)texts[PART_VERSION].length,
 	    .uid_length = (uint8_t)uid.length,
-	    .uid_form = read_uuid(uid, uuid) ? UID_BINARY : UID_TEXT,
+	    .binary_uid = read_uuid(uid, uuid),
 	};
 	if (!records.pieces)
 		slab_init(&records);
@@ -199,7 +198,7 @@ static struct object *build(struct json_slice json, const struct json_slice text
 		to = append(to, namespace, '/');
 	to = append(to, texts[PART_NAME], '\0');
 	to = append(to, texts[PART_VERSION], '\0');
-	if (head.uid_form == UID_BINARY)
+	if (head.binary_uid)
 		memcpy(to, uuid, UID_BYTES);
 	else
 		append(to, uid, '\0');
@@ -321,7 +320,7 @@ const char *object_name(const struct object *object)
 
 const char *object_uid(const struct object *object, char room[OBJECT_UID_SIZE])
 {
-	if (object->uid_form == UID_TEXT)
+	if (!object->binary_uid)
 		return uid_of(object);
 	write_uuid((const uint8_t *)uid_of(object), room);
 	return room;
@@ -329,8 +328,8 @@ const char *object_uid(const struct object *object, char room[OBJECT_UID_SIZE])
 
 bool object_same_uid(const struct object *a, const struct object *b)
 {
-	size_t size = a->uid_form == UID_BINARY ? UID_BYTES : a->uid_length;
-	return a->uid_form == b->uid_form && a->uid_length == b->uid_length && !memcmp(uid_of(a), uid_of(b), size);
+	size_t size = a->binary_uid ? UID_BYTES : a->uid_length;
+	return a->binary_uid == b->binary_uid && a->uid_length == b->uid_length && !memcmp(uid_of(a), uid_of(b), size);
 }
 
 bool object_has_uid(const struct object *object, const char *uid)

@@ -13,9 +13,8 @@
 struct object;
 
 #define OBJECT_VERSION_MAX 64 /* bytes of a resourceVersion; etcd's have 20 at most */
-#define OBJECT_BYTES_MAX                                                                                               \
-	((size_t)64 * 1024 * 1024) /* of one object's JSON; etcd takes 1.5 MiB unless told otherwise                   \
-				    */
+/* Of one object's JSON; etcd takes 1.5 MiB unless told otherwise. */
+#define OBJECT_BYTES_MAX ((size_t)64 * 1024 * 1024)
 
 /* Copies bytes (a validated object with metadata.name). The count is 1. NULL with err: no name, or name, namespace, uid
  * or resourceVersion is no string or is longer than the API allows (253; a resourceVersion 64). */

@@ -101,6 +101,7 @@ void packer_free(struct packer *packer)
 		return;
 	press_free(packer->press);
 	bell_free(packer->bell);
+	dictionary_rest(packer->dictionary); /* objects may go on holding it */
 	loop_job_cancel(&packer->job);
 	loop_timer_stop(packer->loop, &packer->timer);
 	object_line_fini(&packer->line);

@@ -460,8 +460,12 @@ void store_move_indexes(struct store *from, struct store *to)
 
 static void remove_index(struct store *store, struct index *index)
 {
-	for (uint32_t number = 1; number <= store->used; number++)
-		leave_index(store, index, number);
+	for (size_t i = 0; i < store->chunk_count; i++) {
+		if (!store->chunks[i]->postings)
+			continue;
+		for (unsigned at = 0; at < CHUNK_ENTRIES; at++)
+			index_clear(index, &store->chunks[i]->postings[at]);
+	}
 	index_free(index);
 }
 

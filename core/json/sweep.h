@@ -176,7 +176,7 @@ __attribute__((noinline, cold, unused)) static uint64_t sweep_last_block(const c
 static inline const char *sweep_special(struct sweep *sweep, const char *at, const char *end)
 {
 	for (;;) {
-		size_t place = (size_t)(at - sweep->base);
+		uintptr_t place = (uintptr_t)at - (uintptr_t)sweep->base; /* base is NULL at first */
 		if (place < SWEEP_BLOCK && sweep->specials >> place)
 			return at + __builtin_ctzll(sweep->specials >> place);
 		if (place < SWEEP_BLOCK)

@@ -63,9 +63,11 @@ static bool collect_all(struct state *state)
  * next collection comes when there are twice as many. */
 static void settle_kept(struct state *state)
 {
-	if (state->kept < state->kept_most)
+	bool fewer = state->kept_most > STATE_KEPT && state->kept < state->kept_most / 4;
+	if (state->kept < state->kept_most && !fewer)
 		return;
-	collect_all(state);
+	if (!fewer)
+		collect_all(state);
 	state->kept_most = state->kept > STATE_KEPT / 2 ? state->kept * 2 : STATE_KEPT;
 }
 

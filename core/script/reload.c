@@ -104,10 +104,11 @@ static void finish_asks(struct reload *reload)
 
 /* --- the old --- */
 
-static void trim(void *data)
+static bool trim(void *data, double until)
 {
-	(void)data;
+	(void)data, (void)until;
 	alloc_trim();
+	return true;
 }
 
 /* What a generation took lies between what stays, and would add up, reload by reload. */
@@ -118,7 +119,7 @@ static void free_ending(struct ending *ending)
 	loop_timer_stop(loop, &ending->timer);
 	script_free(ending->script);
 	alloc_object_free(&ending_type, ending);
-	loop_free_later(loop, trim, NULL); /* behind what the script has put off */
+	loop_free_slowly(loop, trim, NULL); /* behind what the script has put off */
 }
 
 static void on_end_over(void *data)
