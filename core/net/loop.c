@@ -226,6 +226,7 @@ void loop_free(struct loop *loop)
 {
 	run_deferred(loop);
 	run_endings(loop, INFINITY);
+	run_deferred(loop); /* what the endings left */
 	for (int signo = 0; signo < NSIG; signo++)
 		loop_on_signal(loop, signo, NULL, NULL);
 	loop_job_cancel(&loop->calls_job);

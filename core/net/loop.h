@@ -73,7 +73,7 @@ void loop_on_wake(struct loop *loop, loop_fn fn, void *data);
 void loop_free_later(struct loop *loop, loop_fn free_fn, void *object);
 
 /* The same for what takes long to free: once in each round, until it returns true; it frees until that time on
- * clock_now's scale, and a little in any case. loop_free lets it finish. */
+ * clock_now's scale, and a little in any case. loop_free lets it finish, with what it frees later. */
 void loop_free_slowly(struct loop *loop, bool (*free_some)(void *object, double until), void *object);
 
 /* Calls fn in a drain for each arrival of signo (several may be folded into one). fn NULL gives the signal back to its

@@ -226,6 +226,14 @@ static void free_later(void *data)
 	loop_post(loop, &job_b);
 }
 
+static bool free_slowly(void *object, double until)
+{
+	(void)until;
+	say("frees slowly");
+	loop_free_later(loop, free_word, object);
+	return true;
+}
+
 static void case_frees(void)
 {
 	loop_job_init(&job_a, free_later, "x");
@@ -235,6 +243,7 @@ static void case_frees(void)
 	loop_post(loop, &job_c);
 	loop_turn(loop, 0);
 	loop_free_later(loop, free_word, "y");
+	loop_free_slowly(loop, free_slowly, "z");
 }
 
 /* ---- signals */

@@ -53,7 +53,7 @@ describe("the loop", function()
 	end)
 
 	it("frees at the end of the round, and what is left when it ends", function()
-		tells("frees", { "later", "same round", "frees x", "next round", "frees y" })
+		tells("frees", { "later", "same round", "frees x", "next round", "frees y", "frees slowly", "frees z" })
 	end)
 
 	it("calls for signals, once for several, replaces the call and gives the default back", function()
