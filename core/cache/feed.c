@@ -120,16 +120,6 @@ void feed_pack(const struct feed *feed, struct object *object)
 		packer_add(feed->packer, object);
 }
 
-static void destroy(void *object)
-{
-	struct feed *feed = object;
-	projection_fini(&feed->projection);
-	selector_free(feed->selector);
-	spec_fini(&feed->spec);
-	alloc_free(feed->scopes);
-}
-
-/* Afterwards. */
 static bool free_some(void *object, double until)
 {
 	struct feed *feed = object;
@@ -140,6 +130,10 @@ static bool free_some(void *object, double until)
 	}
 	if (!store_free_some(feed->store, until))
 		return false;
+	projection_fini(&feed->projection);
+	selector_free(feed->selector);
+	spec_fini(&feed->spec);
+	alloc_free(feed->scopes);
 	alloc_object_free(&feed_type, feed);
 	return true;
 }
@@ -163,7 +157,6 @@ void feed_unref(struct feed *feed)
 	packer_free(feed->packer);
 	feed->packer = NULL;
 	/* Its reflectors still look at its projection, and a callback of its own may be on the stack. */
-	loop_free_later(loop_of(feed), destroy, feed);
 	loop_free_slowly(loop_of(feed), free_some, feed);
 }
 
