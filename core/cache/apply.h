@@ -40,8 +40,8 @@ struct replace {
 	struct object **before;     /* what each of the delta's objects took the place of; owned; from CHANGING on */
 	struct object **gone;       /* borrowed from the store; owned once it has been removed */
 	size_t gone_count, gone_capacity, removed;
-	bool lifted;    /* own writes were shown, and are not until the store has changed */
-	bool recreated; /* there is such a one */
+	bool lifted;    /* own writes were shown, and were taken out of the store to compare it */
+	bool recreated; /* one of the delta's objects has another uid than what it took the place of */
 };
 
 struct apply {

@@ -1,5 +1,5 @@
 /* dictionary: what the objects of one resource have in common, learnt from some of them, so that each of them packs
- * into a tenth. The only file that knows zstd.
+ * into a fifth to a tenth. The only file that knows zstd.
  *
  * Packed bytes can be opened with the dictionary they were packed with, and with no other; so whoever holds such bytes
  * holds a reference. Loop thread only, whatever threads it has of its own. */

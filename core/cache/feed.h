@@ -1,5 +1,6 @@
 /* feed: one watch of the API server and the store that it fills. Looks its kind up, runs a reflector for each
- * namespace, applies their deltas in order.
+ * namespace, applies their deltas in order, and in turns (apply.h). What is under way is finished at once where an own
+ * write is noted, where a reader finds a delta half applied, and where a listener is closed before it has taken all.
  *
  * Informers of one textual spec are one informer; whether two texts mean the same, such as kind Pod and resource pods,
  * shows when discovery has answered. So each informer begins with a feed of its own, and one whose kind turns out to be
@@ -62,7 +63,7 @@ struct feed {
 	struct delta *current;     /* under way; NULL between two */
 	bool applying;             /* a function of an index is on the stack, perhaps */
 	struct list walks;         /* listeners that take what is stored: after current, and before what is queued */
-	struct loop_job apply_job; /* waits if there is something to do */
+	struct loop_job apply_job; /* waits if there is something to do; a stopped feed leaves its queue */
 	struct apply apply;
 	struct store *store;
 	struct packer *packer; /* NULL where objects stay raw */
@@ -80,7 +81,9 @@ void feed_stop(struct feed *feed); /* ends its requests; the store stays */
 
 /* A new object of its: packed when there is time. */
 void feed_pack(const struct feed *feed, struct object *object);
-/* All that came is applied at once. */
+/* Each of the three does nothing while a delta is being applied, as inside a function of an index.
+ *
+ * All that came is applied at once. A stopped feed applies only what is under way. */
 void feed_catch_up(struct feed *feed);
 /* What is under way is finished at once: the delta and the walks. */
 void feed_settle(struct feed *feed);

@@ -23,7 +23,7 @@ struct slot {
 	bool initial : 1, resync : 1, final_state_unknown : 1;
 };
 
-#define CHUNK_SLOTS 42 /* 1 KiB */
+#define CHUNK_SLOTS 42 /* a chunk takes 1,032 bytes */
 struct chunk {
 	struct list node;
 	unsigned begin, end; /* those in use */

@@ -50,7 +50,8 @@ struct store_index_fn store_path_index(struct json_path *path);
 int store_add_index(struct store *store, const char *name, struct store_index_fn fn);
 /* Files what was there when the index came, until that time on clock_now's scale. True when all of it is. */
 bool store_file_index(struct store *store, const char *name, double until);
-/* Files what was put unfiled, until that time; true when all of it is. An index that is asked has it done first. */
+/* Files what was put unfiled, until that time; true when all of it is, and inside an index function, where it files
+ * nothing. An index that is asked has it done first, but not there. */
 bool store_file(struct store *store, double until);
 void store_remove_index(struct store *store, const char *name);
 void store_remove_owned(struct store *store, const void *owner); /* all indexes of that owner */
@@ -64,11 +65,11 @@ void store_each(const struct store *store, const char *namespace, store_visit_fn
 void store_each_index(struct store *store, const char *index, const char *value, size_t length,
 		      store_visit_fn on_object, void *data);
 
-/* In parts, in no particular order: from *place (0 at first) on, through so many places. True when none is left. The
- * store may change between the parts: what comes meanwhile may be passed by. */
+/* In parts, in no particular order: from *place (0 at first) on, through so many places. True when none is left, and
+ * when on_object stops. The store may change between the parts: what comes meanwhile may be passed by. */
 bool store_walk(const struct store *store, uint32_t *place, uint32_t places, store_visit_fn on_object, void *data);
 
-/* The same one by one. */
+/* As store_each, one by one: in order, and the store must not change meanwhile. */
 struct store_cursor {
 	uint32_t next; /* 0 at the end */
 	bool in_space;
