@@ -41,9 +41,13 @@ bool outline_next(struct outline_iter *iter);
 /* As json_get. */
 struct json_slice outline_get(const struct outline *object, const char *key);
 
-/* json_meta, json_drop and json_keep (scan.h). */
-int outline_meta(const struct outline *object, struct json_meta *out);
+int outline_meta(const struct outline *object, struct json_meta *out); /* as json_meta */
+
+/* Appends object to out without the values at any of the paths (json_path_is_keys; others match nothing). Emptied
+ * parents stay. 0, or -1 when out is full. */
 int outline_drop(const struct outline *object, struct json_path *const *paths, size_t count, struct buf *out);
+/* The opposite: only what lies at one of the paths, and always apiVersion, kind, metadata.name, namespace, uid and
+ * resourceVersion. */
 int outline_keep(const struct outline *object, struct json_path *const *paths, size_t count, struct buf *out);
 
 #endif

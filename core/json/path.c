@@ -413,15 +413,3 @@ int outline_keep(const struct outline *object, struct json_path *const *paths, s
 	};
 	return sieve_paths(object, paths, count, always, sizeof(always) / sizeof(always[0]), out);
 }
-
-int json_drop(struct json_slice object, struct json_path *const *paths, size_t count, struct buf *out)
-{
-	struct outline outline = outline_of(object);
-	return outline_drop(&outline, paths, count, out);
-}
-
-int json_keep(struct json_slice object, struct json_path *const *paths, size_t count, struct buf *out)
-{
-	struct outline outline = outline_of(object);
-	return outline_keep(&outline, paths, count, out);
-}

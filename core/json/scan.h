@@ -70,13 +70,6 @@ struct json_slice json_find(struct json_slice object, const struct json_path *pa
 void json_find_all(struct json_slice object, const struct json_path *path,
 		   void (*on_value)(void *data, struct json_slice value), void *data);
 
-/* Appends object to out without the values at any of the paths (json_path_is_keys; others match nothing). Emptied
- * parents stay. 0, or -1 when out is full. */
-int json_drop(struct json_slice object, struct json_path *const *paths, size_t count, struct buf *out);
-/* The opposite: only what lies at one of the paths, and always apiVersion, kind, metadata.name, namespace, uid and
- * resourceVersion. */
-int json_keep(struct json_slice object, struct json_path *const *paths, size_t count, struct buf *out);
-
 /* What the cache must know of an object, found in one pass. Slices with quotes, as above; .data NULL when absent or
  * null. */
 struct json_meta {

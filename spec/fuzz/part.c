@@ -1,4 +1,4 @@
-/* Head: paths, a space between two. Body: an object. The part of it that Lua is given for them means what json_keep
+/* Head: paths, a space between two. Body: an object. The part of it that Lua is given for them means what outline_keep
  * leaves of the object. */
 #include <string.h>
 
@@ -50,7 +50,8 @@ static void check_part(struct wanted *wanted)
 	struct state *state = fuzz_state(&(struct state_options){.name = "fuzz"});
 	struct buf kept;
 	buf_init(&kept, 0);
-	FUZZ_CHECK(!json_keep(wanted->object, wanted->paths, wanted->count, &kept));
+	struct outline outline = outline_of(wanted->object);
+	FUZZ_CHECK(!outline_keep(&outline, wanted->paths, wanted->count, &kept));
 	if (!call_plain(state, through_lua, wanted, &wanted->err))
 		FUZZ_CHECK(fuzz_same((struct json_slice){wanted->part.data, wanted->part.length},
 				     (struct json_slice){kept.data, kept.length}));

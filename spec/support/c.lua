@@ -118,8 +118,6 @@ c.cdef [[
   struct json_slice json_find(struct json_slice object, const struct json_path *path);
   void json_find_all(struct json_slice object, const struct json_path *path,
                      void (*on_value)(void *data, struct json_slice value), void *data);
-  int json_drop(struct json_slice object, struct json_path *const *paths, size_t count, struct buf *out);
-  int json_keep(struct json_slice object, struct json_path *const *paths, size_t count, struct buf *out);
   int json_meta(struct json_slice object, struct json_meta *out);
 ]]
 

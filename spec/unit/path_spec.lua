@@ -65,23 +65,24 @@ describe("json_path", function()
   end)
 end)
 
-describe("json_drop and json_keep", function()
+describe("outline_drop and outline_keep", function()
   local function sieve(fn, text, texts, limit)
     local paths, array, out = {}, ffi.new("struct json_path *[?]", #texts + 1), c.buf(limit)
     for i, one in ipairs(texts) do
       paths[i] = path(one)
       array[i - 1] = paths[i]
     end
-    local result = fn(c.slice(text), array, #texts, out)
+    local slice = c.slice(text)
+    local result = fn(c.outline_of(slice), array, #texts, out)
     return c.text(out) or "", result
   end
 
   local function drop(text, ...)
-    return (sieve(c.json_drop, text, { ... }))
+    return (sieve(c.outline_drop, text, { ... }))
   end
 
   local function keep(text, ...)
-    return (sieve(c.json_keep, text, { ... }))
+    return (sieve(c.outline_keep, text, { ... }))
   end
 
   it("drop first, middle, last and only members", function()
@@ -118,7 +119,7 @@ describe("json_drop and json_keep", function()
   end)
 
   it("append nothing when there is no room", function()
-    local text, result = sieve(c.json_drop, '{"a":1,"b":{"c":"0123456789"}}', { "a" }, 12)
+    local text, result = sieve(c.outline_drop, '{"a":1,"b":{"c":"0123456789"}}', { "a" }, 12)
     assert.equal(-1, result)
     assert.equal("", text)
   end)

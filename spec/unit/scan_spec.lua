@@ -205,7 +205,7 @@ describe("json slices", function()
       local slice = c.slice(text:sub(1, at - 1) .. string.char(math.random(0, 255)) .. text:sub(at + 1))
       c.json_find_all(slice, path, on_value, nil)
       c.json_meta(slice, meta)
-      c.json_drop(slice, ffi.new("struct json_path *[1]", path), 1, buf)
+      c.outline_drop(c.outline_of(slice), ffi.new("struct json_path *[1]", path), 1, buf)
       c.buf_reset(buf)
     end
     c.json_path_free(path)
