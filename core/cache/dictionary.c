@@ -225,6 +225,8 @@ void dictionary_wake(struct dictionary *dictionary)
 
 static size_t pack(ZSTD_CCtx *context, const struct dictionary *dictionary, struct json_slice json, char *to)
 {
+	/* One that did not fit left a frame half done. */
+	or_die(ZSTD_CCtx_reset(context, ZSTD_reset_session_only));
 	or_die(ZSTD_CCtx_refCDict(context, dictionary->packing));
 	size_t length = ZSTD_compress2(context, to, json.length, json.data, json.length);
 	return ZSTD_isError(length) || length >= json.length ? 0 : length;

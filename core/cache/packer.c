@@ -142,8 +142,9 @@ static void learn_first(struct packer *packer)
 	packer->dictionary =
 	    dictionary_new(DICTIONARY_LIGHT, buf_text(&samples->texts), samples->lengths, samples->count);
 	free_samples(packer);
-	packer->from *= 2;
 	packer->learning = packer->dictionary ? LEARN_FILL : LEARN_FIRST;
+	if (!packer->dictionary)
+		packer->from *= 2;
 	look_later(packer);
 }
 

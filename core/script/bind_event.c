@@ -35,9 +35,11 @@ static int add_path(struct fields *fields, const char *text, struct err *err)
 	struct json_path *path = json_path_new(text, err);
 	if (!path)
 		return -1;
-	json_shape_add(fields->shape, path);
+	bool keys = json_path_is_keys(path);
+	if (keys)
+		json_shape_add(fields->shape, path);
 	json_path_free(path);
-	return 0;
+	return keys ? 0 : err_set(err, "", "path \"%s\": only keys can be asked for, no [n] or [*]", text);
 }
 
 static int add_paths(struct fields *fields, const char *const *paths, size_t count, struct err *err)

@@ -1,4 +1,5 @@
 local c = require "support.cache_units"
+local seed_random = require "support.seed"
 local ffi = c.ffi
 
 local function with(metadata)
@@ -154,6 +155,30 @@ describe("object", function()
 				local before = opened(object)
 				pack(object, dictionary)
 				assert.equal(before, opened(object))
+			end
+			c.dictionary_unref(dictionary)
+		end)
+
+		it("goes on with others behind one that is no gain", function()
+			local seed = seed_random()
+			local others = {}
+			for i = 1, 300 do
+				others[i] = ("0123 4567 89ab %x"):format(i * 2654435761 % 2 ^ 32):rep(9)
+			end
+			local dictionary = learn(others)
+			local usual = '{"metadata":{"name":"u"},"data":"' .. others[1] .. '"}'
+			for i = 1, 250 do
+				local noise = {}
+				for at = 1, i do
+					noise[at] = string.char(math.random(0x30, 0x5B))
+				end
+				local text = ('{"metadata":{"name":"%s"}}'):format(table.concat(noise))
+				local odd, object = assert(c.object_of(text)), assert(c.object_of(usual))
+				pack(odd, dictionary)
+				pack(object, dictionary)
+				assert(text == opened(odd), seed)
+				assert.is_true(c.object_is_packed(object, dictionary), seed)
+				assert.equal(usual, opened(object))
 			end
 			c.dictionary_unref(dictionary)
 		end)
