@@ -43,7 +43,7 @@ describe("misuse is told at the script's own line", function()
 			'\nk8s.informer { apiVersion = "v1", kind = "Pod" }:add_event_handler {}' },
 		["of a handler that is no function"] = { "add_event_handler: update must be a function, not a number",
 			'\nk8s.informer { apiVersion = "v1", kind = "Pod" }:add_event_handler { add = print, update = 1 }' },
-		["of a field in an array"] = { 'path "spec.containers[*].image": only keys can be asked for, no [n] or [*]',
+		["of a field in an array"] = { 'add_event_handler: fields: path "spec.containers%[%*%].image": only keys can be asked for',
 			'\nk8s.informer { apiVersion = "v1", kind = "Pod" }:add_event_handler { add = print, fields = { "spec.containers[*].image" } }' },
 		["of a handler's resync that is too short"] = { "add_event_handler: resync is at least 1 second, or 0 for none",
 			'\nk8s.informer { apiVersion = "v1", kind = "Pod" }:add_event_handler { add = print, resync = 0.5 }' },

@@ -157,7 +157,8 @@ local function anonymous_memory(pid)
 end
 
 -- options: objects at the start; names (as many where it is nil), of which five in six are there in the long run; rate, changes a
--- second; settle, seconds of them before the first reload; reloads, and the pause after each in seconds; first, the reload after which memory is looked at for the first time.
+-- second; settle, seconds of them before the first reload; reloads, and the pause after each in seconds; first, the reload after
+-- which memory is looked at for the first time.
 local Play = {}
 Play.__index = Play
 
