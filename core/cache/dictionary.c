@@ -1,7 +1,5 @@
 #include "cache/dictionary.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/slab.h"
+#include "base/thread.h"
 
 ALLOC_TYPE(dictionary_type, "dictionary");
 
@@ -136,17 +135,6 @@ static void *train(void *data)
 	return NULL;
 }
 
-/* Signals are the loop's. False where the system gives no thread. */
-static bool start_thread(struct dictionary_training *training)
-{
-	sigset_t all, before;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	bool started = !pthread_create(&training->thread, NULL, train, training);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return started;
-}
-
 struct dictionary_training *dictionary_begin(enum dictionary_kind kind, const char *samples, const size_t *lengths,
 					     size_t count)
 {
@@ -155,7 +143,7 @@ struct dictionary_training *dictionary_begin(enum dictionary_kind kind, const ch
 	training->samples = samples;
 	training->lengths = lengths;
 	training->count = count;
-	training->threaded = start_thread(training);
+	training->threaded = thread_start(&training->thread, train, training);
 	if (!training->threaded)
 		train(training);
 	return training;

@@ -1,11 +1,10 @@
 #include "cache/press.h"
 
 #include <assert.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 
 #include "base/alloc.h"
+#include "base/thread.h"
 
 ALLOC_TYPE(press_type, "press");
 
@@ -56,17 +55,6 @@ static void *run(void *data)
 	return NULL;
 }
 
-/* Signals are the loop's. False where the system gives no thread. */
-static bool start_thread(struct press *press)
-{
-	sigset_t all, before;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	bool started = !pthread_create(&press->thread, NULL, run, press);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return started;
-}
-
 static void fill(struct press *press, struct object_line *line)
 {
 	press->count = press->bytes = 0;
@@ -93,7 +81,7 @@ void press_begin(struct press *press, struct object_line *line, struct dictionar
 	fill(press, line);
 	buf_reserve(&press->out, press->bytes + 1);
 	atomic_store(&press->ready, false);
-	press->threaded = start_thread(press);
+	press->threaded = thread_start(&press->thread, run, press);
 	if (!press->threaded)
 		run(press);
 }

@@ -1,0 +1,12 @@
+/* thread: a helper of the loop's. */
+#ifndef PERILUNE_BASE_THREAD_H
+#define PERILUNE_BASE_THREAD_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+/* Runs run(data) on a thread that gets no signal, as those are the loop's; to be joined. False where the system gives
+ * no thread: then nothing runs. */
+bool thread_start(pthread_t *thread, void *(*run)(void *data), void *data);
+
+#endif
