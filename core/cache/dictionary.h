@@ -11,7 +11,7 @@
 struct dictionary;
 
 /* Bytes that are learnt from at most: 3 ms of work, 12 for a dense one. */
-#define DICTIONARY_SAMPLES ((size_t)256 * 1024)
+#define DICTIONARY_SAMPLES ((size_t)512 * 1024)
 
 /* LIGHT: little memory, quick. DENSE: objects take a tenth less; for many that stay. */
 enum dictionary_kind { DICTIONARY_LIGHT, DICTIONARY_DENSE };

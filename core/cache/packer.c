@@ -8,10 +8,10 @@
 
 ALLOC_TYPE(packer_type, "packer");
 
-#define HELP 0.003 /* seconds of packing in the loop at a time, where the thread can't keep up */
+#define TURN 0.003 /* seconds of packing in the loop at a time */
 #define FLOOD (2 * PACKER_BUDGET)
 #define AGE 1.0                         /* seconds that an object stays raw, to twice that */
-#define FROM ((size_t)256 * 1024)       /* bytes of raw JSON that are worth a dictionary */
+#define FROM ((size_t)256 * 1024)       /* bytes of raw JSON that are worth a dictionary, and learnt from in the loop */
 #define SAMPLE_MOST ((size_t)16 * 1024) /* bytes of one object that are learnt from */
 #define SAMPLES_MOST (DICTIONARY_SAMPLES / 64)
 #define TRIM_FROM ((size_t)1024 * 1024) /* bytes */
@@ -135,10 +135,10 @@ static void look_later(struct packer *packer)
 /* What can't be learnt from so many is tried with twice as many; at last, with nothing. */
 static void learn_first(struct packer *packer)
 {
-	packer->samples = new_samples();
-	for (struct object *object = object_line_first(&packer->line); object && take_sample(packer, object);)
+	struct samples *samples = packer->samples = new_samples();
+	struct object *object = object_line_first(&packer->line);
+	while (object && samples->texts.length < packer->from && take_sample(packer, object))
 		object = object_line_next(&packer->line, object);
-	struct samples *samples = packer->samples;
 	packer->dictionary =
 	    dictionary_new(DICTIONARY_LIGHT, buf_text(&samples->texts), samples->lengths, samples->count);
 	free_samples(packer);
@@ -278,11 +278,16 @@ static bool has_due(const struct packer *packer)
 	return packer->dictionary && (object_line_has_old(&packer->line) || packer->line.bytes > PACKER_BUDGET);
 }
 
+static bool is_for_thread(const struct packer *packer)
+{
+	return packer->filled && has_due(packer);
+}
+
 static void press_on(struct packer *packer)
 {
 	if (packer->press && press_is_ready(packer->press))
 		packer->freed += press_end(packer->press);
-	if (is_pressing(packer) || !has_due(packer))
+	if (is_pressing(packer) || !is_for_thread(packer))
 		return;
 	if (!packer->press)
 		packer->press = press_new(packer->bell);
@@ -294,11 +299,10 @@ static bool is_flooded(const struct packer *packer)
 	return packer->dictionary && packer->line.bytes > FLOOD;
 }
 
-/* What the thread can't keep up with. */
-static void help(struct packer *packer)
+static void pack_in_loop(struct packer *packer)
 {
 	size_t before = packer->line.bytes;
-	double until = clock_now() + HELP;
+	double until = clock_now() + TURN;
 	while (is_flooded(packer) && clock_now() < until)
 		object_pack(object_line_first(&packer->line), packer->dictionary, packer->scratch);
 	packer->freed += before - packer->line.bytes;
@@ -310,7 +314,7 @@ static void run(void *data)
 	if (packer->learning == LEARN_FIRST && packer->line.bytes >= packer->from)
 		learn_first(packer);
 	press_on(packer);
-	help(packer);
+	pack_in_loop(packer);
 	if (!has_due(packer) && is_learning(packer))
 		learn_more(packer);
 	if (is_flooded(packer) || (!has_due(packer) && is_learning(packer)))
