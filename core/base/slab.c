@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/list.h"
@@ -35,7 +36,7 @@ struct chunk {
 	uint32_t used;      /* pieces */
 	uint32_t fresh;     /* offset of what was never taken, so that untouched pages stay so */
 	uint32_t size;      /* of a piece; 0 while it is empty */
-	bool has_pages;     /* empty, but not given back to the system */
+	bool has_pages;     /* behind fresh, too: it was used before, and they were not given back to the system */
 };
 
 struct arena {
@@ -112,7 +113,7 @@ static struct chunk *take_chunk(size_t size)
 	held += is_warm ? 0 : CHUNK;
 	if (!arena_of(chunk)->used++)
 		spare = NULL;
-	*chunk = (struct chunk){.size = (uint32_t)size};
+	*chunk = (struct chunk){.size = (uint32_t)size, .has_pages = is_warm};
 	list_init(&chunk->node);
 	POISON(base_of(chunk), CHUNK);
 	return chunk;
@@ -206,6 +207,21 @@ void slab_give(struct slab *slab, void *memory, size_t size)
 	POISON(piece, chunk->size);
 	if (!--chunk->used)
 		give_chunk(chunk);
+}
+
+static void trim_chunk(struct chunk *chunk)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), from = (chunk->fresh + page - 1) / page * page;
+	if (chunk->has_pages && from < CHUNK)
+		madvise(base_of(chunk) + from, CHUNK - from, MADV_DONTNEED);
+	chunk->has_pages = false;
+}
+
+void slab_trim(struct slab *slab)
+{
+	for (unsigned class = 0; class < SLAB_CLASSES; class ++)
+		LIST_EACH (&slab->rooms[class], node)
+			trim_chunk(LIST_ENTRY(node, struct chunk, node));
 }
 
 size_t slab_held(void)

@@ -26,6 +26,8 @@ void slab_check(
  * as everywhere. */
 void *slab_take(struct slab *slab, size_t size);
 void slab_give(struct slab *slab, void *memory, size_t size);
+/* Gives pages back that no piece was taken from yet. For when nothing will be taken for a while. */
+void slab_trim(struct slab *slab);
 
 size_t slab_held(void); /* bytes of all slabs' chunks, in use or kept for the next */
 

@@ -1,31 +1,23 @@
 #include "cache/packer.h"
 
-#include <string.h>
-
 #include "base/alloc.h"
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "cache/press.h"
+#include "cache/samples.h"
 
 ALLOC_TYPE(packer_type, "packer");
 
 #define TURN 0.003 /* seconds of packing in the loop at a time */
 #define FLOOD (2 * PACKER_BUDGET)
 #define AGE 1.0                         /* seconds that an object stays raw, to twice that */
-#define FROM ((size_t)256 * 1024)       /* bytes of raw JSON that are worth a dictionary, and learnt from in the loop */
-#define SAMPLE_MOST ((size_t)16 * 1024) /* bytes of one object that are learnt from */
-#define SAMPLES_MOST (DICTIONARY_SAMPLES / 64)
+#define FROM ((size_t)256 * 1024)       /* bytes of raw JSON that are worth a dictionary, which is 3 ms of work */
 #define TRIM_FROM ((size_t)1024 * 1024) /* bytes */
+#define SAMPLES ((size_t)512 * 1024)    /* bytes that the second is learnt from */
 #define WALK 32                         /* places of the store to take samples from, at a time */
 #define GROWTH 4 /* times as many bytes as the first dictionary was learnt from make a second one sensible */
 #define DENSE_FROM ((size_t)16 * 1024 * 1024) /* bytes of JSON in a store */
 #define WORTH 0.95 /* of the size under the first dictionary: what the second one has to get below */
-
-/* What a dictionary is learnt from, one behind the other. */
-struct samples {
-	struct buf texts;
-	size_t lengths[SAMPLES_MOST];
-	size_t count;
-};
 
 enum learning {
 	LEARN_FIRST,  /* dictionary is NULL */
@@ -46,10 +38,10 @@ struct packer {
 	size_t from;                   /* bytes of the line that the first is learnt from */
 	enum learning learning;
 	bool filled;
-	struct samples *samples;              /* while something is learnt */
+	struct samples *samples;              /* of the second, until it is judged */
 	struct dictionary_training *training; /* of the second */
 	uint32_t place;                       /* of the walk */
-	size_t step, passed;                  /* of SAMPLE: one object in so many is taken */
+	size_t step, skip;                    /* of SAMPLE: one object in so many is taken; until the next */
 	struct loop_job job;                  /* waits while there is something to do at once */
 	struct loop_timer timer;
 	size_t freed; /* bytes of JSON that were packed: where they lay may be free memory now */
@@ -74,21 +66,6 @@ struct packer *packer_new(struct loop *loop, const struct store *store)
 	return packer;
 }
 
-static struct samples *new_samples(void)
-{
-	struct samples *samples = alloc_zero(sizeof(*samples));
-	buf_init(&samples->texts, 0);
-	return samples;
-}
-
-static void free_samples(struct packer *packer)
-{
-	if (packer->samples)
-		buf_fini(&packer->samples->texts);
-	alloc_free(packer->samples);
-	packer->samples = NULL;
-}
-
 static void forget_scratch(struct packer *packer)
 {
 	buf_fini(&packer->scratch[0]);
@@ -108,22 +85,9 @@ void packer_free(struct packer *packer)
 	if (packer->training)
 		dictionary_unref(dictionary_finish(packer->training));
 	dictionary_unref(packer->dictionary);
-	free_samples(packer);
+	samples_free(packer->samples);
 	forget_scratch(packer);
 	alloc_object_free(&packer_type, packer);
-}
-
-/* False when there is no room for more. */
-static bool take_sample(struct packer *packer, const struct object *object)
-{
-	struct samples *samples = packer->samples;
-	struct json_slice json = object_open(object, &packer->scratch[0]);
-	size_t length = json.length < SAMPLE_MOST ? json.length : SAMPLE_MOST;
-	if (samples->count == SAMPLES_MOST || samples->texts.length + length > DICTIONARY_SAMPLES)
-		return false;
-	buf_append(&samples->texts, json.data, length);
-	samples->lengths[samples->count++] = length;
-	return true;
 }
 
 static void look_later(struct packer *packer)
@@ -135,13 +99,12 @@ static void look_later(struct packer *packer)
 /* What can't be learnt from so many is tried with twice as many; at last, with nothing. */
 static void learn_first(struct packer *packer)
 {
-	struct samples *samples = packer->samples = new_samples();
+	struct samples *samples = samples_new(FROM);
 	struct object *object = object_line_first(&packer->line);
-	while (object && samples->texts.length < packer->from && take_sample(packer, object))
+	while (object && samples_add(samples, object_open(object, NULL)))
 		object = object_line_next(&packer->line, object);
-	packer->dictionary =
-	    dictionary_new(DICTIONARY_LIGHT, buf_text(&samples->texts), samples->lengths, samples->count);
-	free_samples(packer);
+	packer->dictionary = samples_learn(samples, DICTIONARY_LIGHT);
+	samples_free(samples);
 	packer->learning = packer->dictionary ? LEARN_FILL : LEARN_FIRST;
 	if (!packer->dictionary)
 		packer->from *= 2;
@@ -172,38 +135,31 @@ static void give_back(struct packer *packer)
 static void start_sampling(struct packer *packer)
 {
 	size_t count = store_count(packer->store), length = store_bytes(packer->store) / (count ? count : 1);
-	size_t wanted = DICTIONARY_SAMPLES / (length < SAMPLE_MOST ? length + 1 : SAMPLE_MOST);
-	packer->step = 1 + count / (wanted ? wanted : 1);
-	packer->passed = 0;
-	packer->place = 0;
+	packer->step = 1 + count / samples_count(SAMPLES, length);
+	packer->skip = packer->place = 0;
 	give_back(packer); /* before the memory that learning and packing anew need */
-	packer->samples = new_samples();
+	packer->samples = samples_new(SAMPLES);
 	packer->learning = LEARN_SAMPLE;
 }
 
+/* At random distances: what repeats itself in the store, such as the replicas of each workload, is met at every place.
+ */
 static bool sample(void *data, struct object *object)
 {
 	struct packer *packer = data;
-	return packer->passed++ % packer->step != 0 || take_sample(packer, object);
-}
-
-static size_t packed_size(struct packer *packer, struct dictionary *dictionary)
-{
-	size_t size = 0, at = 0;
-	for (size_t i = 0; i < packer->samples->count; i++) {
-		size_t length = packer->samples->lengths[i];
-		struct json_slice text = {packer->samples->texts.data + at, length};
-		bool fits = !dictionary_pack(dictionary, text, &packer->scratch[1]);
-		size += fits ? packer->scratch[1].length : length;
-		at += length;
+	if (packer->skip) {
+		packer->skip--;
+		return true;
 	}
-	return size;
+	packer->skip = (size_t)(backoff_random() * (double)(2 * packer->step - 1));
+	return samples_add(packer->samples, object_open(object, &packer->scratch[0]));
 }
 
 static bool is_worth_it(struct packer *packer, struct dictionary *second)
 {
-	double before = (double)packed_size(packer, packer->dictionary);
-	return (double)packed_size(packer, second) < WORTH * before;
+	double before = (double)samples_packed_size(packer->samples, packer->dictionary, &packer->scratch[1]);
+	double after = (double)samples_packed_size(packer->samples, second, &packer->scratch[1]);
+	return after < WORTH * before;
 }
 
 static bool is_large(const struct packer *packer)
@@ -213,9 +169,7 @@ static bool is_large(const struct packer *packer)
 
 static void begin_second(struct packer *packer)
 {
-	const struct samples *samples = packer->samples;
-	packer->training = dictionary_begin(is_large(packer) ? DICTIONARY_DENSE : DICTIONARY_LIGHT,
-					    buf_text(&samples->texts), samples->lengths, samples->count);
+	packer->training = samples_train(packer->samples, is_large(packer) ? DICTIONARY_DENSE : DICTIONARY_LIGHT);
 	packer->learning = LEARN_TRAIN;
 }
 
@@ -229,7 +183,8 @@ static void end_second(struct packer *packer)
 		packer->dictionary = second;
 	dictionary_rest(other);
 	dictionary_unref(other);
-	free_samples(packer);
+	samples_free(packer->samples);
+	packer->samples = NULL;
 	packer->place = 0;
 	packer->learning = better ? LEARN_REPACK : LEARN_DONE;
 }
@@ -280,7 +235,7 @@ static bool has_due(const struct packer *packer)
 
 static bool is_for_thread(const struct packer *packer)
 {
-	return packer->filled && has_due(packer);
+	return has_due(packer) && (packer->filled || object_line_has_old(&packer->line));
 }
 
 static void press_on(struct packer *packer)
@@ -296,7 +251,7 @@ static void press_on(struct packer *packer)
 
 static bool is_flooded(const struct packer *packer)
 {
-	return packer->dictionary && packer->line.bytes > FLOOD;
+	return packer->dictionary && packer->line.bytes > (packer->filled ? FLOOD : PACKER_BUDGET);
 }
 
 static void pack_in_loop(struct packer *packer)

@@ -33,13 +33,18 @@ describe("packer", function()
 			:format(kind, i, i, table.concat(values, ","))
 	end
 
+	-- The object of that name, which texts has.
+	local function put(name)
+		local object = c.object_new(c.slice(texts[name]), nil)
+		c.packer_add(packer, object)
+		c.object_unref(c.store_put(store, object))
+		c.object_unref(object)
+	end
+
 	local function add(kind, from, to)
 		for i = from, to do
-			local object = c.object_new(c.slice(text_of(kind, i)), nil)
 			texts[kind .. "-" .. i] = text_of(kind, i)
-			c.packer_add(packer, object)
-			c.object_unref(c.store_put(store, object))
-			c.object_unref(object)
+			put(kind .. "-" .. i)
 		end
 	end
 
@@ -133,6 +138,25 @@ describe("packer", function()
 		local before = await(json / 2)
 		c.packer_fill(packer)
 		await(0.9 * before)
+	end)
+
+	it("learns from each of many kinds of objects, in whatever order they come", function()
+		local FAMILIES = 40 -- as many as there are objects between two samples, on average
+		for i = 1, 4000 do
+			local words = {}
+			for line = 1, 42 do
+				words[line] = ('"%x-%x":"%s"'):format(i % FAMILIES, line * 2654435761 % 2 ^ 32, i % FAMILIES * line * 40503 % 2 ^ 32)
+			end
+			local name = "family-" .. i
+			texts[name] = ('{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"%s"},"data":{%s,%s}}'):format(
+				name, table.concat(words, ","), text_of("large", 1):match '"data":{(.*)}}')
+			put(name)
+		end
+		local _, json = measure()
+		assert(json > 16 * 1024 * 1024)
+		local before = await(json / 2)
+		c.packer_fill(packer)
+		await(before / 3)
 	end)
 
 	it("packs what comes later, densely in a large store", function()

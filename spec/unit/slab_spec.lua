@@ -8,8 +8,12 @@ c.cdef [[
   void slab_check(const struct slab *slab);
   void *slab_take(struct slab *slab, size_t size);
   void slab_give(struct slab *slab, void *memory, size_t size);
+  void slab_trim(struct slab *slab);
   size_t slab_held(void);
+  int mincore(void *start, size_t length, unsigned char *pages);
 ]]
+
+local CHUNK, PAGE = 32768, 4096
 
 local slab = ffi.new "struct slab"
 
@@ -28,6 +32,16 @@ local function give(piece)
 		error("a piece of " .. piece.size .. " bytes was written to by another's owner")
 	end
 	c.slab_give(slab, piece.at, piece.size)
+end
+
+local function resident_pages_around(piece)
+	local pages, count = ffi.new("unsigned char[?]", CHUNK / PAGE), 0
+	local address = ffi.cast("uintptr_t", piece.at)
+	assert(ffi.C.mincore(ffi.cast("void *", address - address % CHUNK), CHUNK, pages) == 0)
+	for i = 0, CHUNK / PAGE - 1 do
+		count = count + pages[i] % 2
+	end
+	return count
 end
 
 local function held()
@@ -96,5 +110,27 @@ describe("slab", function()
 		for _, piece in ipairs(stays) do
 			give(piece)
 		end
+	end)
+
+	it("gives back, when asked, pages that it kept for what never came", function()
+		local many = {}
+		for i = 1, 200 do
+			many[i] = take(1000, 1)
+		end
+		for _, piece in ipairs(many) do
+			give(piece)
+		end
+		local one = take(40, 2)
+		assert(resident_pages_around(one) > 1, "no chunk that was used before")
+		c.slab_trim(slab)
+		assert.equal(1, resident_pages_around(one))
+		local more = {}
+		for i = 1, 800 do
+			more[i] = take(40, i % 251)
+		end
+		for _, piece in ipairs(more) do
+			give(piece)
+		end
+		give(one)
 	end)
 end)
