@@ -36,8 +36,11 @@ static struct object *make_object(const struct feed *feed, const struct write *w
 	struct buf bytes;
 	struct err err;
 	buf_init(&bytes, 0);
-	if (!projection_apply(&feed->projection, resource->api_version, resource->kind, &answer, &bytes, &err))
-		object = object_new_of((struct json_slice){bytes.data, bytes.length}, &result->meta, &err);
+	if (!projection_apply(&feed->projection, resource->api_version, resource->kind, &answer, &bytes, &err)) {
+		struct json_slice made = {bytes.data, bytes.length};
+		struct json_meta meta = projection_meta(&feed->projection, &result->meta, made);
+		object = object_new_of(made, &meta, &err);
+	}
 	buf_fini(&bytes);
 	if (object)
 		feed_pack(feed, object);

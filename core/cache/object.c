@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/slab.h"
+#include "cache/labels.h"
 
 ALLOC_TYPE(object_type, "object");
 
@@ -37,7 +38,8 @@ struct object {
 		struct raw *raw;
 		void *packed;
 	};
-	bool binary_uid;
+	uint32_t labels : 31; /* the number of its label set */
+	uint32_t binary_uid : 1;
 	char text[];
 };
 
@@ -175,7 +177,7 @@ static struct raw *new_raw(struct object *object, struct json_slice json)
 	return raw;
 }
 
-static struct object *build(struct json_slice json, const struct json_slice texts[PART_COUNT])
+static struct object *build(struct json_slice json, const struct json_slice texts[PART_COUNT], struct json_slice labels)
 {
 	uint8_t uuid[UID_BYTES];
 	struct json_slice namespace = texts[PART_NAMESPACE], uid = texts[PART_UID];
@@ -186,6 +188,7 @@ static struct object *build(struct json_slice json, const struct json_slice text
 	    .name_length = (uint8_t)texts[PART_NAME].length,
 	    .version_length = (uint8_t)texts[PART_VERSION].length,
 	    .uid_length = (uint8_t)uid.length,
+	    .labels = labels_take(labels, uid),
 	    .binary_uid = read_uuid(uid, uuid),
 	};
 	if (!records.pieces)
@@ -217,7 +220,7 @@ struct object *object_new_of(struct json_slice bytes, const struct json_meta *me
 	struct json_slice texts[PART_COUNT];
 	struct object *object = NULL;
 	if (!read_texts(meta, &scratch, texts, err))
-		object = build(bytes, texts);
+		object = build(bytes, texts, meta->labels);
 	buf_fini(&scratch);
 	return object;
 }
@@ -263,6 +266,7 @@ void object_unref(struct object *object)
 	if (!object || --object->count)
 		return;
 	free_bytes(object);
+	labels_give(object->labels);
 	alloc_count(&object_type, -1);
 	slab_give(&records, object, record_size(object));
 }
@@ -336,6 +340,11 @@ bool object_has_uid(const struct object *object, const char *uid)
 {
 	char room[OBJECT_UID_SIZE];
 	return !strcmp(object_uid(object, room), uid);
+}
+
+uint32_t object_labels(const struct object *object)
+{
+	return object->labels;
 }
 
 const char *object_version(const struct object *object)

@@ -19,7 +19,8 @@ struct object;
 /* Copies bytes (a validated object with metadata.name). The count is 1. NULL with err: no name, or name, namespace, uid
  * or resourceVersion is no string or is longer than the API allows (253; a resourceVersion 64). */
 struct object *object_new(struct json_slice bytes, struct err *err);
-/* The same for bytes whose metadata is known from elsewhere, as from the item that they are a projection of. */
+/* The same for bytes whose metadata is known from elsewhere, as from the item that they are a projection of. The labels
+ * must be those of the bytes (projection_meta). */
 struct object *object_new_of(struct json_slice bytes, const struct json_meta *meta, struct err *err);
 struct object *object_ref(struct object *object);
 void object_unref(struct object *object); /* NULL is harmless */
@@ -42,9 +43,12 @@ const char *object_uid(const struct object *object, char room[OBJECT_UID_SIZE]);
 bool object_same_uid(const struct object *a, const struct object *b);
 bool object_has_uid(const struct object *object, const char *uid);
 
+/* The number of its label set, by labels.h; LABELS_UNKNOWN: it has to be opened for its labels. */
+uint32_t object_labels(const struct object *object);
+
 bool object_same_content(const struct object *a, const struct object *b);
 size_t object_length(const struct object *object); /* bytes of its JSON, as long as it lives */
-size_t object_held(const struct object *object);   /* bytes that it takes now, all included */
+size_t object_held(const struct object *object);   /* bytes that it takes now; without its label set, which is shared */
 
 /* <0, 0, >0 where both are integers of any length; *comparable false (and 0 only when equal) where not. */
 int object_version_compare(const char *a, const char *b, bool *comparable);

@@ -51,6 +51,22 @@ static int read_paths(const char *const *texts, size_t count, struct json_path *
 	return 0;
 }
 
+static bool is_key(const struct json_path *path, size_t place, const char *key)
+{
+	size_t length;
+	const char *found = json_path_key(path, place, &length);
+	return !found || (length == strlen(key) && !memcmp(found, key, length));
+}
+
+/* Nothing in them, nor they, nor what they are in, is dropped. */
+static bool leaves_labels(const struct projection *projection)
+{
+	for (size_t i = 0; i < projection->drop_count; i++)
+		if (is_key(projection->drop[i], 0, "metadata") && is_key(projection->drop[i], 1, "labels"))
+			return false;
+	return !projection->keep;
+}
+
 int projection_init(struct projection *projection, const char *const *drop, size_t drop_count, const char *const *keep,
 		    size_t keep_count, bool metadata_only, struct err *err)
 {
@@ -72,6 +88,7 @@ int projection_init(struct projection *projection, const char *const *drop, size
 	for (size_t i = 0; i < REPLACED; i++)
 		projection->drop[drop_count + i] = json_path_new(replaced[i], NULL);
 	projection->metadata = json_path_new("metadata", NULL);
+	projection->leaves_labels = leaves_labels(projection);
 	return 0;
 }
 
@@ -148,4 +165,15 @@ int projection_apply(const struct projection *projection, const char *api_versio
 		return err_set(err, "TooLarge", "an object is too large");
 	transform_apply(projection->transform, out);
 	return 0;
+}
+
+struct json_meta projection_meta(const struct projection *projection, const struct json_meta *item,
+				 struct json_slice made)
+{
+	struct json_meta meta = *item, own;
+	if (projection->leaves_labels && !projection->transform)
+		return meta;
+	json_meta(made, &own);
+	meta.labels = own.labels;
+	return meta;
 }

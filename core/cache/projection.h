@@ -13,6 +13,7 @@ struct projection {
 	size_t keep_count;
 	struct json_path *metadata; /* what metadata_only leaves of a server that sends whole objects all the same */
 	bool metadata_only;         /* asks the server for PartialObjectMetadata */
+	bool leaves_labels;         /* metadata.labels are the item's, but for what transform does */
 	struct transform
 	    *transform; /* of what is left after all that; counted, NULL for none. Set after projection_init */
 };
@@ -26,5 +27,9 @@ void projection_fini(struct projection *projection);
  * PartialObjectMetadata: both are set from the arguments, first. 0, or -1 with err. */
 int projection_apply(const struct projection *projection, const char *api_version, const char *kind,
 		     const struct outline *item, struct buf *out, struct err *err);
+/* The metadata of what projection_apply made of an item with that metadata. Only the labels may be others, borrowed
+ * from what was made. */
+struct json_meta projection_meta(const struct projection *projection, const struct json_meta *item,
+				 struct json_slice made);
 
 #endif

@@ -350,8 +350,11 @@ struct object *reflector_object(struct reflector *reflector, const struct outlin
 	struct buf *scratch = &reflector->scratch;
 	struct object *object = NULL;
 	if (!projection_apply(options->projection, options->resource->api_version, options->resource->kind, item,
-			      scratch, err))
-		object = object_new_of((struct json_slice){scratch->data, scratch->length}, meta, err);
+			      scratch, err)) {
+		struct json_slice made = {scratch->data, scratch->length};
+		struct json_meta own = projection_meta(options->projection, meta, made);
+		object = object_new_of(made, &own, err);
+	}
 	if (scratch->capacity > SCRATCH_KEPT)
 		buf_fini(scratch);
 	if (object && reflector->events.on_object)

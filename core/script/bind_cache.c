@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "kube/selector.h"
+#include "cache/selection.h"
 #include "script/bind_informer.h"
 #include "script/bind_key.h"
 #include "script/limit.h"
@@ -69,9 +69,8 @@ int bind_cache_get(lua_State *L)
 
 /* What list was asked for. What it owns is freed by end_query, on every way out. */
 struct query {
-	struct selector *selector;
+	struct selection *selection; /* NULL: all */
 	struct fields *fields;
-	struct buf opened;     /* of the object that is looked at */
 	struct object **found; /* borrowed from the store, which does not change meanwhile */
 	size_t count, capacity;
 	const char *namespace;
@@ -88,11 +87,7 @@ static bool matches(struct query *query, const struct object *object)
 {
 	if (query->namespace && !is_in(object, query->namespace))
 		return false;
-	if (!query->selector)
-		return true;
-	struct json_meta meta;
-	return json_meta(object_open(object, &query->opened), &meta) == 0 &&
-	       selector_matches(query->selector, meta.labels);
+	return !query->selection || selection_has(query->selection, object);
 }
 
 static bool on_object(void *data, struct object *object)
@@ -125,9 +120,8 @@ static int push_found(lua_State *L)
 
 static void end_query(struct query *query)
 {
-	selector_free(query->selector);
+	selection_free(query->selection);
 	fields_unref(query->fields);
-	buf_fini(&query->opened);
 	alloc_free(query->found);
 }
 
@@ -203,7 +197,7 @@ int bind_cache_list(lua_State *L)
 	bool indexed = read_index(L, handle, &index);
 	bool failed = fields && !(query.fields = fields_new(fields, count, &err));
 	if (!failed && selector)
-		failed = !(query.selector = selector_new(selector, &err));
+		failed = !(query.selection = selection_new(selector, &err));
 	if (failed) {
 		end_query(&query);
 		return bind_misuse(L, "list: %s", err.message);

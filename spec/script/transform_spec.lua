@@ -45,6 +45,26 @@ describe("a transform", function()
 		run:stop()
 	end)
 
+	it("makes the labels that a selector is asked of", function()
+		local labels = { labels = { app = "web" } }
+		local stream = start([[
+			local maps = k8s.informer { apiVersion = "v1", kind = "ConfigMap", transform = function(map)
+				if map.metadata.name == "a" then
+					map.metadata.labels.app = "made"
+				else
+					map.metadata.labels = nil
+				end
+				return map
+			end }
+			local function count(selector) return #maps:list { label_selector = selector } end
+			maps:add_event_handler { add = function(map) print(map.metadata.name, count "app=web", count "app=made", count "!app") end }
+		]], { object("a", 5, labels) })
+		assert.equal("a\t0\t1\t0", run:line())
+		stream:event("ADDED", "b", 11, labels)
+		assert.equal("b\t0\t1\t1", run:line())
+		run:stop()
+	end)
+
 	it("sees what drop and keep have left, and keeps JSON's meaning of what it does not touch", function()
 		local text = [=[{"metadata":{"name":"a","namespace":"shop","uid":"u","resourceVersion":"5","managedFields":[{}],"big":1234567890123456789},
 			"list":[],"map":{},"none":null,"double":1.5,"text":"\u00e9\\\"/","deep":[[{"x":[1]}]],"data":{"secret":"s","kept":"k"}}]=]

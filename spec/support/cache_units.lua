@@ -21,6 +21,21 @@ c.cdef [[
   const char *object_key(const struct object *object, size_t *length);
   size_t object_length(const struct object *object);
   size_t object_held(const struct object *object);
+  uint32_t object_labels(const struct object *object);
+  uint32_t labels_take(struct json_slice labels, struct json_slice uid);
+  void labels_give(uint32_t number);
+  struct json_slice labels_bytes(uint32_t number);
+  uint32_t labels_end(void);
+  size_t labels_held(void);
+  void labels_check(void);
+  struct selector;
+  struct selector *selector_new(const char *text, struct err *err);
+  void selector_free(struct selector *selector);
+  bool selector_matches(const struct selector *selector, struct json_slice labels);
+  struct selection;
+  struct selection *selection_new(const char *selector, struct err *err);
+  void selection_free(struct selection *selection);
+  bool selection_has(struct selection *selection, const struct object *object);
   struct dictionary;
   struct dictionary *dictionary_new(int kind, const char *samples, const size_t *lengths, size_t count);
   void dictionary_unref(struct dictionary *dictionary);
@@ -142,6 +157,7 @@ c.cdef [[
     size_t keep_count;
     struct json_path *metadata;
     bool metadata_only;
+    bool leaves_labels;
     struct transform *transform;
   };
   int projection_init(struct projection *projection, const char *const *drop, size_t drop_count, const char *const *keep,
@@ -149,6 +165,7 @@ c.cdef [[
   void projection_fini(struct projection *projection);
   int projection_apply(const struct projection *projection, const char *api_version, const char *kind,
                        const struct outline *item, struct buf *out, struct err *err);
+  struct json_meta projection_meta(const struct projection *projection, const struct json_meta *item, struct json_slice made);
 
   struct cache_resource { char *group, *version, *api_version, *kind, *plural; bool namespaced, watchable; };
   struct write {

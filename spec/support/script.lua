@@ -30,7 +30,7 @@ end
 function script.object(name, version, fields)
 	fields = fields or {}
 	local object = { metadata = { name = name, namespace = fields.namespace or "shop", uid = fields.uid or "uid-" .. name,
-		resourceVersion = tostring(version) } }
+		resourceVersion = tostring(version), labels = fields.labels } }
 	for _, key in ipairs { "data", "apiVersion", "kind" } do
 		object[key] = fields[key]
 	end

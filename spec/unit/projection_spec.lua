@@ -80,4 +80,61 @@ describe("projection", function()
 		_, message = project({ drop = { "spec" }, keep = { "data" } }, "{}")
 		assert.matches("exclude each other", message)
 	end)
+
+	-- The labels by projection_meta, and those of the bytes that were made.
+	local function labels_of(options, item)
+		local projection, err, out = ffi.new "struct projection", c.err(), c.buf()
+		local drop, keep = options.drop or {}, options.keep
+		assert.equal(0, c.projection_init(projection, strings(drop), #drop, keep and strings(keep), keep and #keep or 0,
+			options.metadata_only or false, err), c.message(err))
+		local slice, of_item, of_made = c.slice(item), ffi.new "struct json_meta", ffi.new "struct json_meta"
+		local outline = c.outline_of(slice)
+		assert.equal(0, c.json_meta(slice, of_item))
+		assert.equal(0, c.projection_apply(projection, "v1", "ConfigMap", outline, out, err))
+		local made = ffi.new("struct json_slice", out.data, out.length)
+		assert.equal(0, c.json_meta(made, of_made))
+		local found = c.projection_meta(projection, of_item, made)
+		local by_projection, by_bytes = c.text(found.labels), c.text(of_made.labels)
+		assert.equal(c.text(of_item.name), c.text(found.name))
+		c.projection_fini(projection)
+		return by_projection, by_bytes
+	end
+
+	it("says which labels are left", function()
+		local item = '{"kind":"ConfigMap","metadata":{"name":"a","labels":{"x":"y","z":"1"},"managedFields":[]},"data":{"labels":{"d":"e"}}}'
+		local all = '{"x":"y","z":"1"}'
+		for _, case in ipairs {
+			{ all, {} }, { all, { drop = { "metadata.managedFields", "data", "labels", "metadata.label" } } }, { all, { metadata_only = true } },
+			{ nil, { drop = { "data", "metadata.labels" } } }, { '{"z":"1"}', { drop = { "metadata.labels.x" } } },
+			{ nil, { keep = { "data" } } }, { all, { keep = { "metadata" } } }, { '{"x":"y"}', { keep = { "metadata.labels.x" } } },
+		} do
+			assert.equal(case[1], (labels_of(case[2], item)))
+		end
+	end)
+
+	it("says those of what it made, whatever the item repeats", function()
+		local seed = c.seed()
+		local labels = { '"labels":{"a":"b"}', '"labels":null', '"labels":7', '"\\u006cabels":{"a":"c","a":"d"}', '"labels":{ }', '"managedFields":[]' }
+		local paths = { "metadata.managedFields", "metadata.labels", "metadata.labels.a", "data", "spec.labels" }
+		for _ = 1, 2000 do
+			local members = { '"data":{"labels":{}}' }
+			for i = 1, math.random(2) do
+				local inner = { '"name":"a"' }
+				for at = 1, math.random(0, 3) do
+					inner[at + 1] = labels[math.random(#labels)]
+				end
+				members[i + 1] = '"metadata":{' .. table.concat(inner, ",") .. "}"
+			end
+			local item = "{" .. table.concat(members, ",") .. "}"
+			local chosen = { paths[math.random(#paths)], paths[math.random(#paths)] }
+			local options = { metadata_only = math.random(3) == 1 }
+			if math.random(2) == 1 then
+				options.drop = chosen
+			elseif not options.metadata_only then
+				options.keep = chosen
+			end
+			local by_projection, by_bytes = labels_of(options, item)
+			assert(by_projection == by_bytes, seed .. ": " .. item)
+		end
+	end)
 end)

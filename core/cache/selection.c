@@ -1,0 +1,66 @@
+#include "cache/selection.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "cache/labels.h"
+#include "kube/selector.h"
+
+ALLOC_TYPE(selection_type, "selection");
+
+enum verdict { NOT_JUDGED, SELECTED, LEFT_OUT };
+
+struct selection {
+	struct selector *selector;
+	uint8_t *verdicts; /* by the number of the set */
+	uint32_t count;
+	struct buf opened; /* of the object that is looked at */
+};
+
+struct selection *selection_new(const char *text, struct err *err)
+{
+	struct selector *selector = selector_new(text, err);
+	if (!selector)
+		return NULL;
+	struct selection *selection = alloc_object(&selection_type, sizeof(*selection));
+	selection->selector = selector;
+	buf_init(&selection->opened, 0);
+	return selection;
+}
+
+void selection_free(struct selection *selection)
+{
+	if (!selection)
+		return;
+	selector_free(selection->selector);
+	alloc_free(selection->verdicts);
+	buf_fini(&selection->opened);
+	alloc_object_free(&selection_type, selection);
+}
+
+static bool has_opened(struct selection *selection, const struct object *object)
+{
+	struct json_meta meta;
+	return json_meta(object_open(object, &selection->opened), &meta) == 0 &&
+	       selector_matches(selection->selector, meta.labels);
+}
+
+static uint8_t *verdict_on(struct selection *selection, uint32_t set)
+{
+	if (!selection->count) {
+		selection->count = labels_end();
+		selection->verdicts = alloc_zero(selection->count * sizeof(*selection->verdicts));
+	}
+	return &selection->verdicts[set];
+}
+
+bool selection_has(struct selection *selection, const struct object *object)
+{
+	uint32_t set = object_labels(object);
+	if (set == LABELS_UNKNOWN)
+		return has_opened(selection, object);
+	uint8_t *verdict = verdict_on(selection, set);
+	if (*verdict == NOT_JUDGED)
+		*verdict = selector_matches(selection->selector, labels_bytes(set)) ? SELECTED : LEFT_OUT;
+	return *verdict == SELECTED;
+}
