@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "cache/labels.h"
 #include "script/bind.h"
 #include "script/bind_key.h"
 #include "script/call.h"
@@ -216,12 +217,31 @@ static int ask(struct question *question, struct hook *hook, int (*read)(lua_Sta
 	return -1;
 }
 
+static bool is_deleted(const struct object *object, struct buf *scratch)
+{
+	struct json_meta meta;
+	return json_meta(object_open(object, scratch), &meta) || meta.deletion_timestamp.data;
+}
+
+/* What passes would say, where that is plain without a call of it. */
+static bool is_refused(const struct feeder *feeder, const struct notification *notification)
+{
+	const struct object *object = notification->object, *old = notification->old;
+	if (!feeder->options.labels_alone || notification->type != NOTIFY_UPDATE)
+		return false;
+	uint32_t labels = object_labels(object);
+	return labels != LABELS_UNKNOWN && labels == object_labels(old) && object_same_uid(object, old) &&
+	       !is_deleted(object, &feeder->reconciler->script->state->scratch);
+}
+
 /* One that fails lets the event pass: a reconcile too many is the smaller harm. */
 static bool passes(void *data, const struct notification *notification)
 {
 	struct feeder *feeder = data;
 	struct question question = {feeder, notification, notification->object, false};
 	host_settled(feeder->reconciler->script->host);
+	if (is_refused(feeder, notification))
+		return false;
 	return !feeder->options.passes || ask(&question, feeder->options.passes, read_passes) < 0 || question.passes;
 }
 

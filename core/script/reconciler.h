@@ -20,6 +20,7 @@ struct reconciler_source {
 	struct hook *passes; /* owned; NULL: every event counts */
 	struct hook *map;    /* owned; of SOURCE_MAP */
 	struct fields *seen; /* owned; what passes wants decoded, NULL for whole objects */
+	bool labels_alone;   /* passes refuses an update of the same labels, unless a deletion has begun */
 };
 
 struct reconciler_options {

@@ -58,6 +58,7 @@ local function add_when(source, when, name)
 	end
 	if type(when) == "table" and rawget(when, "test") then
 		source.when, source.fields = check(when.test, "function", name .. "'s when.test"), when.fields
+		source.labels_alone = when == k8s.predicate.label_changed
 	else
 		source.when = check(when, "function", name .. "'s when")
 	end

@@ -152,6 +152,24 @@ describe("a controller with a predicate", function()
 		assert.equal(before + 2, runs(cluster))
 	end)
 
+	it("is called for a deletion that begins where the labels stay", function()
+		local cluster = testing.cluster()
+		load(cluster, [[
+			local maps = k8s.informer { apiVersion = "v1", kind = "ConfigMap" }
+			k8s.controller { name = "labels", watch = { maps, when = k8s.predicate.label_changed },
+				reconcile = function() k8s.log.info "ran" end }
+		]])
+		local map = assert(cluster:create { apiVersion = "v1", kind = "ConfigMap",
+			metadata = { namespace = "default", name = "a", labels = { a = "b" }, finalizers = { "example.com/a" } } })
+		local before = runs(cluster)
+		assert(cluster:patch(map, { data = { a = "b" } }))
+		assert.equal(before, runs(cluster))
+		assert(cluster:delete(map))
+		assert.equal(before + 1, runs(cluster))
+		assert(cluster:patch(map, { metadata = { finalizers = k8s.null } }))
+		assert.equal(before + 2, runs(cluster))
+	end)
+
 	it("is called for another generation, not for a status, and for a deletion that begins", function()
 		local cluster = testing.cluster()
 		load(cluster, [[
