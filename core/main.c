@@ -3,6 +3,6 @@
 
 int main(int argc, char **argv)
 {
-	alloc_share();
+	alloc_tune();
 	return cli_main(argc, argv);
 }

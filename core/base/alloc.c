@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define TOP_MOST (4 * 1024 * 1024)
 #define TRIM_MOST ((size_t)64 * 1024 * 1024) /* bytes of heap */
 
 static alloc_fn replaced;
@@ -47,9 +48,10 @@ void *alloc_zero(size_t size)
 	return memory ? memory : out_of_memory(size);
 }
 
-void alloc_share(void)
+void alloc_tune(void)
 {
 	mallopt(M_ARENA_MAX, 1);
+	mallopt(M_TRIM_THRESHOLD, TOP_MOST);
 }
 
 void alloc_trim(void)

@@ -251,7 +251,7 @@ static void press_on(struct packer *packer)
 
 static bool is_flooded(const struct packer *packer)
 {
-	return packer->dictionary && packer->line.bytes > (packer->filled ? FLOOD : PACKER_BUDGET);
+	return packer->dictionary && packer->line.bytes > FLOOD;
 }
 
 static void pack_in_loop(struct packer *packer)

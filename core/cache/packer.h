@@ -2,8 +2,8 @@
  *
  * Nothing is packed while an event is applied. What has been raw for a second, or is beyond a budget of bytes, is
  * packed by another thread, the oldest first; where that can't keep up, the loop helps, in short turns. While the store
- * fills, the loop alone packs what is beyond the budget: nobody waits for an event then, and the same work on two
- * threads takes more CPU time. A store that holds little stays raw, since a dictionary would cost more than it saves.
+ * fills, the loop alone packs what is beyond: nobody waits for an event then, and the same work on two threads takes
+ * more CPU time. A store that holds little stays raw, since a dictionary would cost more than it saves.
  *
  * The first dictionary is learnt from the first objects, so that a cache never is raw as a whole, not even while it
  * fills. But lists are sorted, and so those are of the first namespaces. Once, when the store has been filled, another

@@ -12,7 +12,6 @@ ALLOC_TYPE(http_type, "http");
 #define DEFAULT_LIMIT ((size_t)64 << 20)
 #define FIELDS_LIMIT ((size_t)64 << 10)
 #define DEFAULT_CONNECT_TIMEOUT 30.0
-#define KEPT_CAPACITY ((size_t)64 << 10) /* of an idle stream's buffer */
 
 static void http_free(void *object)
 {
@@ -22,6 +21,7 @@ static void http_free(void *object)
 	curl_slist_free_all(http->connect_to);
 	http_tls_unref(http->tls);
 	alloc_free(http->transfer.origin_name);
+	http_backlog_free(http);
 	buf_fini(&http->body);
 	buf_fini(&http->warnings);
 	buf_fini(&http->fields);
@@ -87,31 +87,21 @@ static void tell_head(struct http *http)
 	tell_warnings(http);
 }
 
-static void forget_told(struct http *http)
-{
-	if (http->body.capacity > KEPT_CAPACITY)
-		buf_fini(&http->body);
-	buf_reset(&http->body);
-	http->told = 0;
-}
-
 /* True when all that came has been told. */
 static bool tell_chunk(struct http *http)
 {
-	if (http->over || !http->body.length || !http_is_streaming(http))
+	if (http->over || list_is_empty(&http->backlog))
 		return true;
-	const char *bytes = http->body.data + http->told;
-	size_t left = http->body.length - http->told, length = left < HTTP_SLICE ? left : HTTP_SLICE;
-	http->told += length;
+	struct http_block *block = http_backlog_take(http);
 	if (http->events.on_chunk)
-		http->events.on_chunk(http->data, bytes, length);
+		http->events.on_chunk(http->data, block->bytes, block->length);
+	http_backlog_give(http, block);
 	if (http->over)
 		return true;
-	if (length < left) {
+	if (!list_is_empty(&http->backlog)) {
 		loop_post(mux_loop(http->mux), &http->job);
 		return false;
 	}
-	forget_told(http);
 	mux_release(&http->transfer);
 	return true;
 }
@@ -213,6 +203,7 @@ static struct http *http_new(struct mux *mux, const struct http_request *request
 	loop_timer_init(&http->deadline, on_deadline, http);
 	loop_timer_init(&http->connect_deadline, on_connect_deadline, http);
 	buf_init(&http->body, http->limit);
+	list_init(&http->backlog);
 	buf_init(&http->warnings, 0);
 	buf_init(&http->fields, FIELDS_LIMIT);
 	http->keeps_fields = request->fields;

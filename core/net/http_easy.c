@@ -34,13 +34,15 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *data)
 	size_t length = size * count;
 	http->last_byte_at = clock_now();
 	http->attempt.received += length;
-	if (buf_append(&http->body, bytes, length)) {
+	if (http_is_streaming(http)) {
+		http_backlog_add(http, bytes, length);
+		if (http_backlog_is_long(http))
+			mux_hold(&http->transfer);
+	} else if (buf_append(&http->body, bytes, length)) {
 		http->failure = HTTP_TOO_LARGE;
 		snprintf(http->message, sizeof(http->message), "the answer is larger than %zu bytes", http->limit);
 		return 0;
 	}
-	if (http_is_streaming(http) && http->body.length > HTTP_SLICE)
-		mux_hold(&http->transfer);
 	loop_post(mux_loop(http->mux), &http->job);
 	return length;
 }

@@ -80,7 +80,6 @@ static void end_head(struct http *http)
 	if (http->head.status < 200)
 		return;
 	http->head_complete = true;
-	http->body.limit = http_is_streaming(http) ? 0 : http->limit;
 	loop_post(mux_loop(http->mux), &http->job);
 }
 

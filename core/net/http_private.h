@@ -26,9 +26,16 @@ struct http_attempt {
 	bool refused;      /* and the server said that it did not process it */
 };
 
-/* Bytes of a streamed answer that are told at a time. libcurl brings megabytes at once where the server is fast: others
- * get their turn between slices, and nothing more is read until all of them are told. */
-#define HTTP_SLICE ((size_t)256 << 10)
+/* Bytes of a streamed answer that are told at a time, at most. libcurl brings megabytes at once where the server is
+ * fast: others get their turn between slices, and nothing more is read until all of them are told. */
+#define HTTP_SLICE ((size_t)120 << 10)
+
+/* A slice to be told. */
+struct http_block {
+	struct list node;
+	size_t length, room;
+	char bytes[];
+};
 
 struct http {
 	struct mux_transfer transfer;
@@ -46,8 +53,10 @@ struct http {
 
 	struct http_head head;
 	bool head_begun, head_complete, head_told;
-	struct buf body;     /* a streamed one: what came since it was last told as a whole */
-	size_t told;         /* bytes of that */
+	struct buf body;     /* of an answer that is not streamed */
+	struct list backlog; /* of one that is: struct http_block */
+	unsigned blocks;     /* in it */
+	struct http_block *spare;
 	struct buf warnings; /* each ended by a NUL */
 	struct buf fields;   /* as in the result */
 	unsigned field_count;
@@ -86,5 +95,11 @@ bool http_was_sent(const struct http *http);
 enum http_failure http_explain(struct http *http); /* fills message when it is not HTTP_NONE */
 
 bool http_is_streaming(const struct http *http); /* the body goes to on_chunk */
+
+void http_backlog_add(struct http *http, const char *bytes, size_t length); /* copied */
+bool http_backlog_is_long(const struct http *http);                         /* more than a slice */
+struct http_block *http_backlog_take(struct http *http); /* the first of one or more; the caller's until it is given */
+void http_backlog_give(struct http *http, struct http_block *block);
+void http_backlog_free(struct http *http);
 
 #endif
