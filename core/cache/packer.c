@@ -233,16 +233,11 @@ static bool has_due(const struct packer *packer)
 	return packer->dictionary && (object_line_has_old(&packer->line) || packer->line.bytes > PACKER_BUDGET);
 }
 
-static bool is_for_thread(const struct packer *packer)
-{
-	return has_due(packer) && (packer->filled || object_line_has_old(&packer->line));
-}
-
 static void press_on(struct packer *packer)
 {
 	if (packer->press && press_is_ready(packer->press))
 		packer->freed += press_end(packer->press);
-	if (is_pressing(packer) || !is_for_thread(packer))
+	if (is_pressing(packer) || !has_due(packer))
 		return;
 	if (!packer->press)
 		packer->press = press_new(packer->bell);
@@ -254,7 +249,8 @@ static bool is_flooded(const struct packer *packer)
 	return packer->dictionary && packer->line.bytes > FLOOD;
 }
 
-static void pack_in_loop(struct packer *packer)
+/* What the thread can't keep up with. */
+static void help(struct packer *packer)
 {
 	size_t before = packer->line.bytes;
 	double until = clock_now() + TURN;
@@ -269,7 +265,7 @@ static void run(void *data)
 	if (packer->learning == LEARN_FIRST && packer->line.bytes >= packer->from)
 		learn_first(packer);
 	press_on(packer);
-	pack_in_loop(packer);
+	help(packer);
 	if (!has_due(packer) && is_learning(packer))
 		learn_more(packer);
 	if (is_flooded(packer) || (!has_due(packer) && is_learning(packer)))

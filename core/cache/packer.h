@@ -1,9 +1,8 @@
 /* packer: packs the objects of one store when nobody is in a hurry. Raw objects in; the same objects, packed.
  *
- * Nothing is packed while an event is applied. What has been raw for a second, or is beyond a budget of bytes, is
- * packed by another thread, the oldest first; where that can't keep up, the loop helps, in short turns. While the store
- * fills, the loop alone packs what is beyond: nobody waits for an event then, and the same work on two threads takes
- * more CPU time. A store that holds little stays raw, since a dictionary would cost more than it saves.
+ * Nothing is packed while an event is applied, and nearly nothing by the loop's thread: what has been raw for a second,
+ * or is beyond a budget of bytes, is packed by another one, the oldest first. Only where that can't keep up, the loop
+ * helps, in short turns. A store that holds little stays raw, since a dictionary would cost more than it saves.
  *
  * The first dictionary is learnt from the first objects, so that a cache never is raw as a whole, not even while it
  * fills. But lists are sorted, and so those are of the first namespaces. Once, when the store has been filled, another

@@ -1,6 +1,7 @@
 #include "cache/press.h"
 
 #include <assert.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 
 #include "base/alloc.h"
@@ -27,21 +28,12 @@ struct press {
 	struct buf out; /* has room for all of their JSON before the thread begins */
 	pthread_t thread;
 	bool threaded;
-	atomic_bool ready;
+	sem_t call; /* for each batch, and to end */
+	atomic_bool ending, ready;
 };
 
-struct press *press_new(struct bell *bell)
+static void pack(struct press *press)
 {
-	struct press *press = alloc_object(&press_type, sizeof(*press));
-	press->bell = bell;
-	press->worker = dictionary_worker_new();
-	buf_init(&press->out, 0);
-	return press;
-}
-
-static void *run(void *data)
-{
-	struct press *press = data;
 	char *to = press->out.data;
 	size_t at = 0;
 	for (size_t i = 0; i < press->count; i++) {
@@ -52,7 +44,32 @@ static void *run(void *data)
 	}
 	atomic_store(&press->ready, true);
 	bell_ring(press->bell);
+}
+
+static bool await_call(struct press *press)
+{
+	while (sem_wait(&press->call)) /* interrupted */
+		continue;
+	return !atomic_load(&press->ending);
+}
+
+static void *run(void *data)
+{
+	struct press *press = data;
+	while (await_call(press))
+		pack(press);
 	return NULL;
+}
+
+struct press *press_new(struct bell *bell)
+{
+	struct press *press = alloc_object(&press_type, sizeof(*press));
+	press->bell = bell;
+	press->worker = dictionary_worker_new();
+	buf_init(&press->out, 0);
+	sem_init(&press->call, 0, 0);
+	press->threaded = thread_start(&press->thread, run, press);
+	return press;
 }
 
 static void fill(struct press *press, struct object_line *line)
@@ -81,9 +98,10 @@ void press_begin(struct press *press, struct object_line *line, struct dictionar
 	fill(press, line);
 	buf_reserve(&press->out, press->bytes + 1);
 	atomic_store(&press->ready, false);
-	press->threaded = thread_start(&press->thread, run, press);
-	if (!press->threaded)
-		run(press);
+	if (press->threaded)
+		sem_post(&press->call);
+	else
+		pack(press);
 }
 
 bool press_is_busy(const struct press *press)
@@ -107,8 +125,6 @@ static void end_item(const struct press *press, const struct item *item, bool ke
 
 static void end(struct press *press, bool keep)
 {
-	if (press->threaded)
-		pthread_join(press->thread, NULL);
 	for (size_t i = 0; i < press->count; i++)
 		end_item(press, &press->items[i], keep);
 	dictionary_unref(press->dictionary);
@@ -125,8 +141,14 @@ void press_free(struct press *press)
 {
 	if (!press)
 		return;
+	if (press->threaded) {
+		atomic_store(&press->ending, true);
+		sem_post(&press->call);
+		pthread_join(press->thread, NULL);
+	}
 	if (press->dictionary)
 		end(press, false);
+	sem_destroy(&press->call);
 	buf_fini(&press->out);
 	dictionary_worker_free(press->worker);
 	alloc_object_free(&press_type, press);
