@@ -371,8 +371,7 @@ size_t object_held(const struct object *object)
 
 void object_line_init(struct object_line *line)
 {
-	list_init(&line->old);
-	list_init(&line->young);
+	list_init(&line->waiting);
 	line->bytes = 0;
 }
 
@@ -383,8 +382,7 @@ static struct raw *raw_of(struct list *node)
 
 void object_line_fini(struct object_line *line)
 {
-	object_line_age(line);
-	LIST_EACH (&line->old, node)
+	LIST_EACH (&line->waiting, node)
 		leave_line(raw_of(node));
 }
 
@@ -392,24 +390,19 @@ void object_line_add(struct object_line *line, struct object *object)
 {
 	assert(!object->dictionary && !object->raw->line);
 	object->raw->line = line;
-	list_add_tail(&line->young, &object->raw->node);
+	list_add_tail(&line->waiting, &object->raw->node);
 	line->bytes += object->length;
 }
 
 struct object *object_line_first(const struct object_line *line)
 {
-	const struct list *list = object_line_has_old(line) ? &line->old : &line->young;
-	return list_is_empty(list) ? NULL : raw_of(list->next)->object;
+	return list_is_empty(&line->waiting) ? NULL : raw_of(line->waiting.next)->object;
 }
 
-bool object_line_has_old(const struct object_line *line)
+struct object *object_line_next(const struct object_line *line, const struct object *object)
 {
-	return !list_is_empty(&line->old);
-}
-
-void object_line_age(struct object_line *line)
-{
-	list_move(&line->old, &line->young);
+	struct list *next = object->raw->node.next;
+	return next == &line->waiting ? NULL : raw_of(next)->object;
 }
 
 struct object *object_line_take(struct object_line *line)
@@ -418,14 +411,6 @@ struct object *object_line_take(struct object_line *line)
 	if (object)
 		leave_line(object_ref(object)->raw);
 	return object;
-}
-
-struct object *object_line_next(const struct object_line *line, const struct object *object)
-{
-	struct list *next = object->raw->node.next;
-	if (next == &line->old)
-		next = line->young.next;
-	return next == &line->young ? NULL : raw_of(next)->object;
 }
 
 void object_set_packed(struct object *object, struct dictionary *dictionary, struct json_slice packed)

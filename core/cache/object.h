@@ -55,15 +55,13 @@ int object_version_compare(const char *a, const char *b, bool *comparable);
 
 /* Raw objects that wait to be packed, the oldest first. One leaves its line when it is packed or freed. */
 struct object_line {
-	struct list old, young; /* of struct raw */
-	size_t bytes;           /* of JSON that waits */
+	struct list waiting; /* of struct raw */
+	size_t bytes;        /* of JSON that waits */
 };
 void object_line_init(struct object_line *line);
 void object_line_fini(struct object_line *line);                       /* what waits stays raw */
 void object_line_add(struct object_line *line, struct object *object); /* a raw one that is in no line; not counted */
 struct object *object_line_first(const struct object_line *line);      /* borrowed; NULL when none waits */
-void object_line_age(struct object_line *line);                        /* what waits now is old */
-bool object_line_has_old(const struct object_line *line);              /* the first is */
 /* The one behind; NULL for the last. */
 struct object *object_line_next(const struct object_line *line, const struct object *object);
 

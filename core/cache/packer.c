@@ -10,7 +10,8 @@ ALLOC_TYPE(packer_type, "packer");
 
 #define TURN 0.003 /* seconds of packing in the loop at a time */
 #define FLOOD (2 * PACKER_BUDGET)
-#define AGE 1.0                         /* seconds that an object stays raw, to twice that */
+#define PAUSE 1.0                       /* seconds between looks for what may be packed */
+#define LITTLE ((size_t)64 * 1024)      /* bytes of raw JSON for which no look begins to pack: its tables take more */
 #define FROM ((size_t)256 * 1024)       /* bytes of raw JSON that are worth a dictionary, which is 3 ms of work */
 #define TRIM_FROM ((size_t)1024 * 1024) /* bytes */
 #define SAMPLES ((size_t)512 * 1024)    /* bytes that the second is learnt from */
@@ -44,6 +45,7 @@ struct packer {
 	size_t step, skip;                    /* of SAMPLE: one object in so many is taken; until the next */
 	struct loop_job job;                  /* waits while there is something to do at once */
 	struct loop_timer timer;
+	bool due;     /* all that waits is to be packed */
 	size_t freed; /* bytes of JSON that were packed: where they lay may be free memory now */
 	struct buf scratch[2];
 };
@@ -93,7 +95,7 @@ void packer_free(struct packer *packer)
 static void look_later(struct packer *packer)
 {
 	if (packer->dictionary && !loop_timer_active(&packer->timer))
-		loop_timer_start(packer->loop, &packer->timer, AGE);
+		loop_timer_start(packer->loop, &packer->timer, PAUSE);
 }
 
 /* What can't be learnt from so many is tried with twice as many; at last, with nothing. */
@@ -116,19 +118,19 @@ static bool is_pressing(const struct packer *packer)
 	return packer->press && press_is_busy(packer->press);
 }
 
-/* The memory of what was raw goes back to the system, which it would not by itself where later memory lies behind it.
- */
+/* What packing needs goes back, and so does the memory of what was raw, which it would not by itself where later memory
+ * lies behind it. */
 static void give_back(struct packer *packer)
 {
-	if (packer->freed < TRIM_FROM)
-		return;
-	packer->freed = 0;
 	if (!is_pressing(packer)) {
 		press_free(packer->press);
 		packer->press = NULL;
 		dictionary_rest(packer->dictionary);
 	}
 	forget_scratch(packer);
+	if (packer->freed < TRIM_FROM)
+		return;
+	packer->freed = 0;
 	alloc_trim();
 }
 
@@ -230,7 +232,7 @@ static bool is_learning(const struct packer *packer)
 
 static bool has_due(const struct packer *packer)
 {
-	return packer->dictionary && (object_line_has_old(&packer->line) || packer->line.bytes > PACKER_BUDGET);
+	return packer->dictionary && packer->line.bytes && (packer->due || packer->line.bytes > PACKER_BUDGET);
 }
 
 static void press_on(struct packer *packer)
@@ -280,17 +282,17 @@ static bool has_to_begin(const struct packer *packer)
 static void on_timer(void *data)
 {
 	struct packer *packer = data;
-	object_line_age(&packer->line);
+	packer->due = packer->line.bytes >= LITTLE;
 	/* Before the walk, as what is in the press goes by the dictionary that it had. */
 	if (packer->learning == LEARN_TRAIN && !is_pressing(packer) && dictionary_is_ready(packer->training))
 		end_second(packer);
 	bool busy = has_due(packer) || is_learning(packer) || is_pressing(packer) || packer->learning == LEARN_TRAIN;
-	if (busy)
-		loop_post(packer->loop, &packer->job);
-	else
+	if (!busy) {
 		give_back(packer);
-	if (busy || packer->line.bytes)
-		loop_timer_start(packer->loop, &packer->timer, AGE);
+		return;
+	}
+	loop_post(packer->loop, &packer->job);
+	loop_timer_start(packer->loop, &packer->timer, PAUSE);
 }
 
 void packer_add(struct packer *packer, struct object *object)

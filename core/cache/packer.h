@@ -1,8 +1,9 @@
 /* packer: packs the objects of one store when nobody is in a hurry. Raw objects in; the same objects, packed.
  *
- * Nothing is packed while an event is applied, and nearly nothing by the loop's thread: what has been raw for a second,
- * or is beyond a budget of bytes, is packed by another one, the oldest first. Only where that can't keep up, the loop
- * helps, in short turns. A store that holds little stays raw, since a dictionary would cost more than it saves.
+ * Nothing is packed while an event is applied, and nearly nothing by the loop's thread. Once a second, what has come is
+ * packed by another one, the oldest first; what is beyond a budget of bytes, at once. Only where that can't keep up,
+ * the loop helps, in short turns. A little may stay raw, and so does a store that holds little: a dictionary and its
+ * tables would cost more than they save.
  *
  * The first dictionary is learnt from the first objects, so that a cache never is raw as a whole, not even while it
  * fills. But lists are sorted, and so those are of the first namespaces. Once, when the store has been filled, another

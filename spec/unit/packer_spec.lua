@@ -15,6 +15,15 @@ c.cdef [[
 
 local BUDGET = 1.5 * 1024 * 1024
 
+local function threads()
+	for line in io.lines "/proc/self/status" do
+		local count = line:match "^Threads:%s*(%d+)"
+		if count then
+			return tonumber(count)
+		end
+	end
+end
+
 describe("packer", function()
 	local loop, store, packer, texts, live
 
@@ -91,7 +100,7 @@ describe("packer", function()
 		assert.equal(live, c.live())
 	end)
 
-	it("packs what has been raw for a second or two", function()
+	it("packs what has come, within a second or two", function()
 		add("web", 1, 1000)
 		advance(0)
 		local held, json = measure()
@@ -118,6 +127,20 @@ describe("packer", function()
 			c.loop_turn(loop, 0.01)
 		end
 		assert.equal(0, (measure()))
+	end)
+
+	it("keeps no thread for a trickle", function()
+		local before = threads()
+		add("web", 1, 1000)
+		await(775004 / 2)
+		local deadline, i = process.now() + 20, 1000
+		repeat
+			i = i + 1
+			add("web", i, i)
+			advance(1)
+			c.loop_turn(loop, 0.01)
+		until threads() == before or process.now() > deadline
+		assert.equal(before, threads())
 	end)
 
 	it("leaves a small store as it is", function()
