@@ -5,7 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Bytes. glibc would raise both by itself as larger pieces are freed, from 128 KiB: a heap whose end comes and goes has
+ * each of its pages cleared again. To set one of them keeps it from changing the other. */
 #define TOP_MOST (4 * 1024 * 1024)
+#define PIECE_MOST (1024 * 1024)
+
 #define TRIM_MOST ((size_t)64 * 1024 * 1024) /* bytes of heap */
 
 static alloc_fn replaced;
@@ -52,6 +56,7 @@ void alloc_tune(void)
 {
 	mallopt(M_ARENA_MAX, 1);
 	mallopt(M_TRIM_THRESHOLD, TOP_MOST);
+	mallopt(M_MMAP_THRESHOLD, PIECE_MOST);
 }
 
 void alloc_trim(void)

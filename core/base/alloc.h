@@ -18,8 +18,8 @@ char *alloc_string(const char *text);               /* a copy; NULL for NULL */
 char *alloc_text(const char *bytes, size_t length); /* a copy with a NUL behind it */
 char *alloc_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void alloc_free(void *memory); /* NULL is harmless */
-/* All threads take from one heap, as few do and a heap of its own would keep what one has freed. Of what is free at its
- * end, 4 MiB stay for what comes next, until alloc_trim. Before the first thread. */
+/* All threads take from one heap, as few do and a heap of its own would keep what one has freed. Where more than 4 MiB
+ * are free at its end, they go back to the system; pieces of 1 MiB and more lie outside it. Before the first thread. */
 void alloc_tune(void);
 /* Pages of free memory go back to the system: after much was freed. Walks the heap, so one of more than 64 MiB is left
  * as it is: that would take tens of milliseconds. */

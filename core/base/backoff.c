@@ -14,7 +14,7 @@
 #define FIRST_GAP 10.0
 #define LONGEST_GAP 300.0
 
-/* Splitmix64: spreads retries and time-outs; nothing secret hangs on it. */
+/* Splitmix64: spreads retries, time-outs and samples; nothing secret hangs on it. */
 double backoff_random(void)
 {
 	static _Thread_local uint64_t state;

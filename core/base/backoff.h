@@ -20,6 +20,6 @@ double backoff_next(struct backoff *backoff); /* seconds to wait now, after a fa
 void backoff_told(struct backoff *backoff, double seconds);
 bool backoff_speaks(struct backoff *backoff); /* call once a failure, after one of the above: whether to log it */
 
-double backoff_random(void); /* [0, 1), of this thread */
+double backoff_random(void); /* [0, 1), of this thread; for all that is not to happen in step */
 
 #endif

@@ -131,6 +131,17 @@ static void unmap_arena(struct arena *arena)
 	munmap(arena, ARENA);
 }
 
+/* Those from that byte on. Whole ones only: the kernel rounds a length up, into what lies behind. */
+static void give_pages(struct chunk *chunk, size_t from)
+{
+	static size_t page;
+	if (!page)
+		page = (size_t)sysconf(_SC_PAGESIZE);
+	from = (from + page - 1) / page * page;
+	if (from < CHUNK && CHUNK % page == 0)
+		madvise(base_of(chunk) + from, CHUNK - from, MADV_DONTNEED);
+}
+
 static void give_chunk(struct chunk *chunk)
 {
 	struct arena *arena = arena_of(chunk);
@@ -142,7 +153,7 @@ static void give_chunk(struct chunk *chunk)
 		list_add_tail(&warm, &chunk->node);
 	} else {
 		held -= CHUNK;
-		madvise(base_of(chunk), CHUNK, MADV_DONTNEED);
+		give_pages(chunk, 0);
 		list_add_tail(&cold, &chunk->node);
 	}
 	if (--arena->used)
@@ -211,9 +222,8 @@ void slab_give(struct slab *slab, void *memory, size_t size)
 
 static void trim_chunk(struct chunk *chunk)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE), from = (chunk->fresh + page - 1) / page * page;
-	if (chunk->has_pages && from < CHUNK)
-		madvise(base_of(chunk) + from, CHUNK - from, MADV_DONTNEED);
+	if (chunk->has_pages)
+		give_pages(chunk, chunk->fresh);
 	chunk->has_pages = false;
 }
 

@@ -2,7 +2,8 @@
  *
  * A size is rounded up to a multiple of 8, above 512 bytes to the largest by which as many fit into a chunk; pieces of
  * one size and one slab share chunks. A chunk that holds no piece any more gives up its pages, whatever lies around it,
- * which a heap can't. So pieces that will go together belong into a slab of their own. Loop thread only. */
+ * which a heap can't; unless the system's pages are larger than a chunk. So pieces that will go together belong into a
+ * slab of their own. Loop thread only. */
 #ifndef PERILUNE_BASE_SLAB_H
 #define PERILUNE_BASE_SLAB_H
 

@@ -10,10 +10,7 @@
 
 struct dictionary;
 
-/* Bytes that are learnt from at most: 3 ms of work, 12 for a dense one. */
-#define DICTIONARY_SAMPLES ((size_t)512 * 1024)
-
-/* LIGHT: little memory, quick. DENSE: objects take a tenth less; for many that stay. */
+/* LIGHT: little memory, quick. DENSE: objects take a seventh less; for many that stay. */
 enum dictionary_kind { DICTIONARY_LIGHT, DICTIONARY_DENSE };
 
 /* Learns from samples that lie behind each other, of these lengths. NULL where they are too few or too little alike;

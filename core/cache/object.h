@@ -26,7 +26,7 @@ struct object *object_ref(struct object *object);
 void object_unref(struct object *object); /* NULL is harmless */
 
 /* The object's JSON. Raw: borrowed from the object, until the loop's next job. Packed: written to scratch, whose
- * content goes, and borrowed from there. */
+ * content goes, and borrowed from there; NULL for one that is known to be raw. */
 struct json_slice object_open(const struct object *object, struct buf *scratch);
 
 /* Borrowed, NUL-terminated, "" when absent. */

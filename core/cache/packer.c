@@ -12,9 +12,9 @@ ALLOC_TYPE(packer_type, "packer");
 #define FLOOD (2 * PACKER_BUDGET)
 #define PAUSE 1.0                       /* seconds between looks for what may be packed */
 #define LITTLE ((size_t)64 * 1024)      /* bytes of raw JSON for which no look begins to pack: its tables take more */
-#define FROM ((size_t)256 * 1024)       /* bytes of raw JSON that are worth a dictionary, which is 3 ms of work */
+#define FROM ((size_t)256 * 1024)       /* bytes of raw JSON that are worth a dictionary; 3 ms in the loop */
 #define TRIM_FROM ((size_t)1024 * 1024) /* bytes */
-#define SAMPLES ((size_t)512 * 1024)    /* bytes that the second is learnt from */
+#define SAMPLES ((size_t)512 * 1024)    /* bytes that the second is learnt from, in 15 ms of a thread */
 #define WALK 32                         /* places of the store to take samples from, at a time */
 #define GROWTH 4 /* times as many bytes as the first dictionary was learnt from make a second one sensible */
 #define DENSE_FROM ((size_t)16 * 1024 * 1024) /* bytes of JSON in a store */
@@ -98,10 +98,10 @@ static void look_later(struct packer *packer)
 		loop_timer_start(packer->loop, &packer->timer, PAUSE);
 }
 
-/* What can't be learnt from so many is tried with twice as many; at last, with nothing. */
+/* Where nothing can be learnt from so many, it is tried again with twice as many in the line. */
 static void learn_first(struct packer *packer)
 {
-	struct samples *samples = samples_new(FROM);
+	struct samples *samples = samples_new(packer->from < SAMPLES ? packer->from : SAMPLES, false);
 	struct object *object = object_line_first(&packer->line);
 	while (object && samples_add(samples, object_open(object, NULL)))
 		object = object_line_next(&packer->line, object);
@@ -137,10 +137,10 @@ static void give_back(struct packer *packer)
 static void start_sampling(struct packer *packer)
 {
 	size_t count = store_count(packer->store), length = store_bytes(packer->store) / (count ? count : 1);
-	packer->step = 1 + count / samples_count(SAMPLES, length);
+	packer->step = 1 + count / samples_room(SAMPLES, length);
 	packer->skip = packer->place = 0;
 	give_back(packer); /* before the memory that learning and packing anew need */
-	packer->samples = samples_new(SAMPLES);
+	packer->samples = samples_new(SAMPLES, true);
 	packer->learning = LEARN_SAMPLE;
 }
 

@@ -8,7 +8,7 @@
  * The first dictionary is learnt from the first objects, so that a cache never is raw as a whole, not even while it
  * fills. But lists are sorted, and so those are of the first namespaces. Once, when the store has been filled, another
  * is learnt from samples of all, a dense one where they are many; if it is worth it, everything is packed again with
- * that. */
+ * that, by the loop, an object in each turn. */
 #ifndef PERILUNE_CACHE_PACKER_H
 #define PERILUNE_CACHE_PACKER_H
 

@@ -1,6 +1,7 @@
 #include "cache/press.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 
@@ -48,7 +49,7 @@ static void pack(struct press *press)
 
 static bool await_call(struct press *press)
 {
-	while (sem_wait(&press->call)) /* interrupted */
+	while (sem_wait(&press->call) && errno == EINTR)
 		continue;
 	return !atomic_load(&press->ending);
 }
@@ -133,6 +134,7 @@ static void end(struct press *press, bool keep)
 
 size_t press_end(struct press *press)
 {
+	assert(press_is_ready(press));
 	end(press, true);
 	return press->bytes;
 }

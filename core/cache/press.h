@@ -1,5 +1,5 @@
 /* press: packs raw objects on a thread of its own, a batch at a time. Raw objects of a line in; the same objects,
- * packed.
+ * packed. The thread lives as long as the press; where the system gives none, the loop's does the work.
  *
  * The loop's thread chooses a batch and takes what came of it. Meanwhile the other reads JSON that nobody changes, and
  * writes where nobody reads. */

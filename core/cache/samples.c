@@ -2,6 +2,8 @@
 
 #include "base/alloc.h"
 
+ALLOC_TYPE(samples_type, "samples");
+
 #define LENGTH_MOST ((size_t)16 * 1024) /* bytes of one object */
 #define LENGTH_LEAST 64                 /* bytes that one counts for at least, so that lengths have room */
 #define EACH 9                          /* one of so many is a test */
@@ -10,18 +12,20 @@
 struct row {
 	struct buf texts;
 	size_t *lengths;
-	size_t count, most; /* bytes */
+	size_t count;
+	size_t most; /* bytes of all texts */
 };
 
 struct samples {
 	struct row learnt, tests;
+	bool tested;
 	size_t added;
 };
 
 static void init_row(struct row *row, size_t most)
 {
 	buf_init(&row->texts, 0);
-	row->lengths = alloc_zero(most / LENGTH_LEAST * sizeof(*row->lengths));
+	row->lengths = alloc_resize(NULL, most / LENGTH_LEAST * sizeof(*row->lengths));
 	row->most = most;
 }
 
@@ -31,11 +35,12 @@ static void end_row(struct row *row)
 	alloc_free(row->lengths);
 }
 
-struct samples *samples_new(size_t most)
+struct samples *samples_new(size_t most, bool tested)
 {
-	struct samples *samples = alloc_zero(sizeof(*samples));
+	struct samples *samples = alloc_object(&samples_type, sizeof(*samples));
 	init_row(&samples->learnt, most);
-	init_row(&samples->tests, most / (EACH - 1) + LENGTH_MOST);
+	init_row(&samples->tests, tested ? most / (EACH - 1) + LENGTH_MOST : 0);
+	samples->tested = tested;
 	return samples;
 }
 
@@ -45,12 +50,12 @@ void samples_free(struct samples *samples)
 		return;
 	end_row(&samples->learnt);
 	end_row(&samples->tests);
-	alloc_free(samples);
+	alloc_object_free(&samples_type, samples);
 }
 
 bool samples_add(struct samples *samples, struct json_slice json)
 {
-	bool test = samples->added % EACH == EACH - 1;
+	bool test = samples->tested && samples->added % EACH == EACH - 1;
 	struct row *row = test ? &samples->tests : &samples->learnt;
 	size_t length = json.length < LENGTH_MOST ? json.length : LENGTH_MOST;
 	if (row->texts.length + length > row->most || row->count == row->most / LENGTH_LEAST)
@@ -61,7 +66,7 @@ bool samples_add(struct samples *samples, struct json_slice json)
 	return true;
 }
 
-size_t samples_count(size_t most, size_t length)
+size_t samples_room(size_t most, size_t length)
 {
 	size_t counted = length < LENGTH_LEAST ? LENGTH_LEAST : length < LENGTH_MOST ? length : LENGTH_MOST;
 	return most / counted * EACH / (EACH - 1);

@@ -1,11 +1,11 @@
 /* http: one HTTP request, buffered or streamed, with deadline and cancel.
  *
- * libcurl's callbacks only append to this request's buffer and post its job; the events below are called from the
- * loop's drain, so they may do anything, http_cancel included. Order: on_head once, on_warning for each warning, then
- * on_chunk any number of times (streamed only), then on_done once. A request that is refused by the server before
- * processing (REFUSED_STREAM, GOAWAY beyond it, a reused connection that was found dead before anything was sent) is
- * sent again by itself, 5 times at most; so is a GET or HEAD whose reused connection died before an answer. TLS is
- * verified; redirects are not followed; the receiving of a transfer is never paused. */
+ * libcurl's callbacks only append to this request's buffer or backlog and post its job; the events below are called
+ * from the loop's drain, so they may do anything, http_cancel included. Order: on_head once, on_warning for each
+ * warning, then on_chunk any number of times (streamed only), then on_done once. A request that is refused by the
+ * server before processing (REFUSED_STREAM, GOAWAY beyond it, a reused connection that was found dead before anything
+ * was sent) is sent again by itself, 5 times at most; so is a GET or HEAD whose reused connection died before an
+ * answer. TLS is verified; redirects are not followed; the receiving of a transfer is never paused. */
 #ifndef PERILUNE_NET_HTTP_H
 #define PERILUNE_NET_HTTP_H
 

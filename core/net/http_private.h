@@ -1,9 +1,9 @@
 /* http_private: one request as the http*.c files share it.
  *
  * http.c owns its life and calls the events; http_easy.c fills the easy handle; http_head.c reads the answer's head;
- * http_attempt.c knows what became of each attempt to send it; http_silence.c judges connections on which nothing
- * comes; http_tls.c holds the certificates. libcurl's callbacks live in http_easy.c, http_head.c and http_attempt.c,
- * and only record. */
+ * http_backlog.c holds what of a stream was not told yet; http_attempt.c knows what became of each attempt to send it;
+ * http_silence.c judges connections on which nothing comes; http_tls.c holds the certificates. libcurl's callbacks live
+ * in http_easy.c, http_head.c and http_attempt.c, and only record. */
 #ifndef PERILUNE_NET_HTTP_PRIVATE_H
 #define PERILUNE_NET_HTTP_PRIVATE_H
 
@@ -26,11 +26,12 @@ struct http_attempt {
 	bool refused;      /* and the server said that it did not process it */
 };
 
-/* Bytes of a streamed answer that are told at a time, at most. libcurl brings megabytes at once where the server is
- * fast: others get their turn between slices, and nothing more is read until all of them are told. */
+/* Bytes of a streamed answer that are told at a time, at most: a fraction of a millisecond for whoever reads them.
+ * libcurl brings megabytes at once where the server is fast: others get their turn between slices, and nothing more is
+ * read until all of them are told. */
 #define HTTP_SLICE ((size_t)120 << 10)
 
-/* A slice to be told. */
+/* What is told at a time: HTTP_SLICE, or a small one that an idle stream keeps. */
 struct http_block {
 	struct list node;
 	size_t length, room;
@@ -53,12 +54,12 @@ struct http {
 
 	struct http_head head;
 	bool head_begun, head_complete, head_told;
-	struct buf body;     /* of an answer that is not streamed */
-	struct list backlog; /* of one that is: struct http_block */
-	unsigned blocks;     /* in it */
-	struct http_block *spare;
-	struct buf warnings; /* each ended by a NUL */
-	struct buf fields;   /* as in the result */
+	struct buf body;          /* of an answer that is not streamed */
+	struct list backlog;      /* of one that is: struct http_block */
+	unsigned blocks;          /* in it */
+	struct http_block *spare; /* owned; NULL where none is kept */
+	struct buf warnings;      /* each ended by a NUL */
+	struct buf fields;        /* as in the result */
 	unsigned field_count;
 	bool keeps_fields;
 	double last_byte_at;
@@ -97,9 +98,10 @@ enum http_failure http_explain(struct http *http); /* fills message when it is n
 bool http_is_streaming(const struct http *http); /* the body goes to on_chunk */
 
 void http_backlog_add(struct http *http, const char *bytes, size_t length); /* copied */
-bool http_backlog_is_long(const struct http *http);                         /* more than a slice */
+/* Two blocks and more than they hold: one is told, one is being filled. */
+bool http_backlog_is_long(const struct http *http);
 struct http_block *http_backlog_take(struct http *http); /* the first of one or more; the caller's until it is given */
-void http_backlog_give(struct http *http, struct http_block *block);
-void http_backlog_free(struct http *http);
+void http_backlog_give(struct http *http, struct http_block *block); /* taken */
+void http_backlog_free(struct http *http);                           /* the spare, too */
 
 #endif

@@ -300,7 +300,7 @@ describe("HTTP/2 #slow", function()
 		for i = 1, 6, 2 do
 			local done = driver:done(ids[i])
 			assert.same({ "none", 20000000 }, { done.failure, done.streamed })
-			assert(done.largest <= 256 * 1024 and done.chunks >= 20000000 / (256 * 1024), done.largest .. " bytes at once")
+			assert(done.largest <= 120 * 1024 and done.chunks >= 20000000 / (120 * 1024), done.largest .. " bytes at once")
 		end
 		assert.equal(200, fetch("/ok").status)
 		assert.equal("none", driver:done(watch).failure)

@@ -11,9 +11,10 @@ c.cdef [[
   void slab_trim(struct slab *slab);
   size_t slab_held(void);
   int mincore(void *start, size_t length, unsigned char *pages);
+  int getpagesize(void);
 ]]
 
-local CHUNK, PAGE = 32768, 4096
+local CHUNK = 32768
 
 local slab = ffi.new "struct slab"
 
@@ -35,10 +36,11 @@ local function give(piece)
 end
 
 local function resident_pages_around(piece)
-	local pages, count = ffi.new("unsigned char[?]", CHUNK / PAGE), 0
+	local page = ffi.C.getpagesize()
+	local pages, count = ffi.new("unsigned char[?]", CHUNK / page), 0
 	local address = ffi.cast("uintptr_t", piece.at)
 	assert(ffi.C.mincore(ffi.cast("void *", address - address % CHUNK), CHUNK, pages) == 0)
-	for i = 0, CHUNK / PAGE - 1 do
+	for i = 0, CHUNK / page - 1 do
 		count = count + pages[i] % 2
 	end
 	return count
