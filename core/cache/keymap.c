@@ -178,13 +178,15 @@ static void *get_from(const struct keymap *map, const struct keymap_table *table
 	return table->capacity ? item_at(table, locate(map, table, key, length, hash)) : NULL;
 }
 
-void *keymap_get(const struct keymap *map, const char *key, size_t length)
+static void *get(const struct keymap *map, const char *key, size_t length, uint32_t hash)
 {
-	if (!map->count)
-		return NULL;
-	uint32_t hash = hash_of(key, length);
 	void *item = get_from(map, &map->table, key, length, hash);
 	return item ? item : get_from(map, &map->old, key, length, hash);
+}
+
+void *keymap_get(const struct keymap *map, const char *key, size_t length)
+{
+	return map->count ? get(map, key, length, hash_of(key, length)) : NULL;
 }
 
 /* Puts the item in the place of the one with its key, if there is one in the table. Returns that. */
@@ -261,6 +263,11 @@ uint32_t keymap_get_number(const struct keymap *map, const char *key, size_t len
 	return number_of_item(keymap_get(map, key, length));
 }
 
+uint32_t keymap_get_hashed_number(const struct keymap *map, const char *key, size_t length, uint64_t hash)
+{
+	return map->count ? number_of_item(get(map, key, length, (uint32_t)hash)) : 0;
+}
+
 uint32_t keymap_put_number(struct keymap *map, uint32_t number)
 {
 	return number_of_item(keymap_put(map, item_of_number(number)));
@@ -269,6 +276,11 @@ uint32_t keymap_put_number(struct keymap *map, uint32_t number)
 uint32_t keymap_remove_number(struct keymap *map, const char *key, size_t length)
 {
 	return number_of_item(keymap_remove(map, key, length));
+}
+
+uint32_t keymap_next_number(const struct keymap *map, size_t *cursor)
+{
+	return number_of_item(keymap_next(map, cursor));
 }
 
 #ifdef PERILUNE_DEBUG

@@ -46,8 +46,11 @@ void *keymap_next(const struct keymap *map, size_t *cursor);
 
 /* The same for numbers, with 0 for NULL. */
 uint32_t keymap_get_number(const struct keymap *map, const char *key, size_t length);
+/* For one who needs the key's strmap_hash besides. */
+uint32_t keymap_get_hashed_number(const struct keymap *map, const char *key, size_t length, uint64_t hash);
 uint32_t keymap_put_number(struct keymap *map, uint32_t number);
 uint32_t keymap_remove_number(struct keymap *map, const char *key, size_t length);
+uint32_t keymap_next_number(const struct keymap *map, size_t *cursor);
 
 void keymap_check(const struct keymap *map); /* asserts the invariants, in debug builds */
 

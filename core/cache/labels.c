@@ -11,6 +11,8 @@
 ALLOC_TYPE(set_type, "label set");
 
 #define FIRST 2 /* of the numbers that are sets */
+
+/* Places at first, 128 bytes: a process with a handful of sets pays little. More than FIRST. */
 #define SMALLEST 16
 
 struct set {
@@ -20,7 +22,9 @@ struct set {
 	char bytes[];
 };
 
-#define FINDING_BYTES 24 /* for a set in places and in numbers, as full as they are on average */
+/* For a set in places and in numbers, both with 8 bytes a place: the one is five sixths full on average, the other five
+ * eighths. That makes 22.4, rounded up to eights. */
+#define FINDING_BYTES 24
 
 union place {
 	struct set *set;
@@ -41,6 +45,8 @@ static size_t held, alone; /* bytes of all sets, and of those that were seen at 
 struct sighting {
 	uint32_t labels, uid; /* hashes */
 };
+/* 32 KB. Objects of one set come near each other, when they are made and in a list by name: it is enough that fewer
+ * sets than this come between two of them. */
 #define SIGHTINGS 4096
 static struct sighting sightings[SIGHTINGS];
 
@@ -84,6 +90,8 @@ static uint32_t take_number(void)
 		first_free = places[number].next;
 		return number;
 	}
+	/* An object would hold the number of another set. No memory has room for that many. */
+	assert(end < (uint32_t)1 << LABELS_BITS);
 	if (end >= capacity) {
 		capacity = capacity ? capacity / 2 * 3 : SMALLEST;
 		places = alloc_resize(places, capacity * sizeof(*places));
@@ -97,14 +105,16 @@ static void give_number(uint32_t number)
 	first_free = number;
 }
 
+/* Not 0, which means that there were two. */
 static uint32_t hash_uid(struct json_slice uid)
 {
 	return (uint32_t)strmap_hash(uid.data, uid.length) | 1;
 }
 
-static bool is_seen_elsewhere(struct json_slice labels, uint32_t uid)
+/* Notes at which object a set was seen that is not held. Whether it was another the last time. hash: of the set; uid:
+ * by hash_uid. */
+static bool note_sighting(uint64_t hash, uint32_t uid)
 {
-	uint64_t hash = strmap_hash(labels.data, labels.length);
 	struct sighting now = {(uint32_t)(hash >> 32), uid}, *last = &sightings[hash % SIGHTINGS];
 	bool seen = last->labels == now.labels && last->uid && last->uid != now.uid;
 	*last = now;
@@ -140,23 +150,24 @@ static void take_again(struct set *set, struct json_slice uid)
 	alone -= cost_of(set->length);
 }
 
-static uint32_t take_new(struct json_slice labels, struct json_slice uid)
+static uint32_t take_new(struct json_slice labels, uint64_t hash, struct json_slice uid)
 {
 	uint32_t only = hash_uid(uid);
-	if (labels.length > LABELS_LONGEST)
-		return LABELS_UNKNOWN;
 	if (alone + cost_of(labels.length) <= LABELS_ALONE)
 		return add(labels, only);
-	return is_seen_elsewhere(labels, only) ? add(labels, 0) : LABELS_UNKNOWN;
+	return note_sighting(hash, only) ? add(labels, 0) : LABELS_UNKNOWN;
 }
 
 uint32_t labels_take(struct json_slice labels, struct json_slice uid)
 {
 	if (!labels.data)
 		return LABELS_NONE;
-	uint32_t number = set_count ? keymap_get_number(&numbers, labels.data, labels.length) : 0;
+	if (labels.length > LABELS_LONGEST)
+		return LABELS_UNKNOWN;
+	uint64_t hash = strmap_hash(labels.data, labels.length);
+	uint32_t number = keymap_get_hashed_number(&numbers, labels.data, labels.length, hash);
 	if (!number)
-		return take_new(labels, uid);
+		return take_new(labels, hash, uid);
 	take_again(places[number].set, uid);
 	return number;
 }
@@ -213,8 +224,8 @@ void labels_check(void)
 		return;
 	}
 	assert(set_count + free + FIRST == end && end <= capacity && numbers.count == set_count);
-	for (void *item; (item = keymap_next(&numbers, &cursor));) {
-		const struct set *set = places[(uintptr_t)item].set;
+	for (uint32_t number; (number = keymap_next_number(&numbers, &cursor));) {
+		const struct set *set = places[number].set;
 		assert(set->count);
 		all += cost_of(set->length);
 		of_one += set->only ? cost_of(set->length) : 0;

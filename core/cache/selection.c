@@ -1,6 +1,6 @@
 #include "cache/selection.h"
 
-#include <string.h>
+#include <assert.h>
 
 #include "base/alloc.h"
 #include "cache/labels.h"
@@ -38,7 +38,7 @@ void selection_free(struct selection *selection)
 	alloc_object_free(&selection_type, selection);
 }
 
-static bool has_opened(struct selection *selection, const struct object *object)
+static bool matches_opened(struct selection *selection, const struct object *object)
 {
 	struct json_meta meta;
 	return json_meta(object_open(object, &selection->opened), &meta) == 0 &&
@@ -51,6 +51,7 @@ static uint8_t *verdict_on(struct selection *selection, uint32_t set)
 		selection->count = labels_end();
 		selection->verdicts = alloc_zero(selection->count * sizeof(*selection->verdicts));
 	}
+	assert(set < selection->count);
 	return &selection->verdicts[set];
 }
 
@@ -58,7 +59,7 @@ bool selection_has(struct selection *selection, const struct object *object)
 {
 	uint32_t set = object_labels(object);
 	if (set == LABELS_UNKNOWN)
-		return has_opened(selection, object);
+		return matches_opened(selection, object);
 	uint8_t *verdict = verdict_on(selection, set);
 	if (*verdict == NOT_JUDGED)
 		*verdict = selector_matches(selection->selector, labels_bytes(set)) ? SELECTED : LEFT_OUT;

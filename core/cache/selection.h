@@ -1,12 +1,14 @@
 /* selection: which objects a label selector selects. Its text and objects in; verdicts out.
  *
- * A set of labels that several objects share is judged once. Only an object whose set is not known is opened. */
+ * A set of labels that several objects share is judged once. Only an object whose set is not known is opened. It costs
+ * a byte for each set of labels that there is. */
 #ifndef PERILUNE_CACHE_SELECTION_H
 #define PERILUNE_CACHE_SELECTION_H
 
 #include "cache/object.h"
 
-/* For one look through a cache: no object may come while it lives. */
+/* For one look through a cache. Between the first selection_has and selection_free no object may be made: its set could
+ * have a number beyond those known. */
 struct selection;
 struct selection *selection_new(const char *selector, struct err *err); /* NULL with err, as selector_new */
 void selection_free(struct selection *selection);                       /* NULL is harmless */

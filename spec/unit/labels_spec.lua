@@ -122,11 +122,39 @@ describe("labels", function()
 		end
 	end)
 
-	it("holds no very long set", function()
-		local long = '{"a":"' .. ("x"):rep(5000) .. '"}'
-		for i = 1, 3 do
-			assert.equal(UNKNOWN, take(long, "u" .. i))
+	local function of_length(length)
+		return '{"a":"' .. ("x"):rep(length - #'{"a":""}') .. '"}'
+	end
+
+	it("holds sets as long as the longest, and none that is longer", function()
+		local numbers = {}
+		for _, length in ipairs { 500, 512, 2000, 2030, 2036, 2037, 2038, 2039, 2040, 2048, 2049, 3000, 4095, 4096 } do
+			local set = of_length(length)
+			local number = take(set, "u")
+			assert.is_true(number > NONE)
+			assert.equal(number, take(set, "v"))
+			assert.equal(set, c.text(c.labels_bytes(number)))
+			numbers[#numbers + 1] = number
 		end
+		c.labels_check()
+		for _, length in ipairs { 4097, 5000, 70000 } do
+			for i = 1, 3 do
+				assert.equal(UNKNOWN, take(of_length(length), "u" .. i))
+			end
+		end
+		for _, number in ipairs(numbers) do
+			c.labels_give(number)
+			c.labels_give(number)
+		end
+	end)
+
+	it("is given back what is no set without harm", function()
+		local number = take('{"a":"b"}', "u")
+		c.labels_give(UNKNOWN)
+		c.labels_give(NONE)
+		assert.equal('{"a":"b"}', c.text(c.labels_bytes(number)))
+		c.labels_give(number)
+		c.labels_give(NONE)
 	end)
 
 	it("of a packed object are those of the raw one, until it goes", function()
