@@ -30,18 +30,13 @@ static bool has_told(const struct scope *scope, const struct object *object)
 /* The answer as the cache keeps it. NULL where it can't be kept. */
 static struct object *make_object(const struct feed *feed, const struct write *write, const struct write_result *result)
 {
-	const struct resource *resource = feed->resource;
 	struct outline answer = outline_of(write->answer);
-	struct object *object = NULL;
-	struct buf bytes;
+	struct buf scratch;
 	struct err err;
-	buf_init(&bytes, 0);
-	if (!projection_apply(&feed->projection, resource->api_version, resource->kind, &answer, &bytes, &err)) {
-		struct json_slice made = {bytes.data, bytes.length};
-		struct json_meta meta = projection_meta(&feed->projection, &result->meta, made);
-		object = object_new_of(made, &meta, &err);
-	}
-	buf_fini(&bytes);
+	buf_init(&scratch, 0);
+	struct object *object =
+	    projection_object(&feed->projection, feed->resource, &answer, &result->meta, &scratch, &err);
+	buf_fini(&scratch);
 	if (object)
 		feed_pack(feed, object);
 	return object;

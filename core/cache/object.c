@@ -38,7 +38,8 @@ struct object {
 		struct raw *raw;
 		void *packed;
 	};
-	uint32_t labels : 31; /* the number of its label set */
+	uint32_t labels : LABELS_BITS; /* the number of its label set */
+	uint32_t ending : 1;           /* its deletion has begun */
 	uint32_t binary_uid : 1;
 	char text[];
 };
@@ -177,7 +178,8 @@ static struct raw *new_raw(struct object *object, struct json_slice json)
 	return raw;
 }
 
-static struct object *build(struct json_slice json, const struct json_slice texts[PART_COUNT], struct json_slice labels)
+static struct object *build(struct json_slice json, const struct json_slice texts[PART_COUNT],
+			    const struct json_meta *meta)
 {
 	uint8_t uuid[UID_BYTES];
 	struct json_slice namespace = texts[PART_NAMESPACE], uid = texts[PART_UID];
@@ -188,7 +190,8 @@ static struct object *build(struct json_slice json, const struct json_slice text
 	    .name_length = (uint8_t)texts[PART_NAME].length,
 	    .version_length = (uint8_t)texts[PART_VERSION].length,
 	    .uid_length = (uint8_t)uid.length,
-	    .labels = labels_take(labels, uid),
+	    .labels = labels_take(meta->labels, uid),
+	    .ending = meta->deletion_timestamp.data != NULL,
 	    .binary_uid = read_uuid(uid, uuid),
 	};
 	if (!records.pieces)
@@ -220,7 +223,7 @@ struct object *object_new_of(struct json_slice bytes, const struct json_meta *me
 	struct json_slice texts[PART_COUNT];
 	struct object *object = NULL;
 	if (!read_texts(meta, &scratch, texts, err))
-		object = build(bytes, texts, meta->labels);
+		object = build(bytes, texts, meta);
 	buf_fini(&scratch);
 	return object;
 }
@@ -345,6 +348,11 @@ bool object_has_uid(const struct object *object, const char *uid)
 uint32_t object_labels(const struct object *object)
 {
 	return object->labels;
+}
+
+bool object_is_ending(const struct object *object)
+{
+	return object->ending;
 }
 
 const char *object_version(const struct object *object)

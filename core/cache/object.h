@@ -20,7 +20,7 @@ struct object;
  * or resourceVersion is no string or is longer than the API allows (253; a resourceVersion 64). */
 struct object *object_new(struct json_slice bytes, struct err *err);
 /* The same for bytes whose metadata is known from elsewhere, as from the item that they are a projection of. The labels
- * must be those of the bytes (projection_meta). */
+ * and the deletion timestamp must be those of the bytes. */
 struct object *object_new_of(struct json_slice bytes, const struct json_meta *meta, struct err *err);
 struct object *object_ref(struct object *object);
 void object_unref(struct object *object); /* NULL is harmless */
@@ -45,6 +45,7 @@ bool object_has_uid(const struct object *object, const char *uid);
 
 /* The number of its label set, by labels.h; LABELS_UNKNOWN: it has to be opened for its labels. */
 uint32_t object_labels(const struct object *object);
+bool object_is_ending(const struct object *object); /* it has a metadata.deletionTimestamp that is not null */
 
 bool object_same_content(const struct object *a, const struct object *b);
 size_t object_length(const struct object *object); /* bytes of its JSON, as long as it lives */

@@ -21,25 +21,6 @@ static int read_path(const char *text, struct json_path **out, struct err *err)
 	return err_set(err, "", "path \"%s\": only keys can be dropped or kept, no [n] or [*]", text);
 }
 
-/* What the cache tells objects apart by, and a script has to find in each. */
-static bool is_identity(const char *text)
-{
-	static const char *const needed[] = {"metadata", "metadata.name", "metadata.namespace", "metadata.uid",
-					     "metadata.resourceVersion"};
-	for (size_t i = 0; i < sizeof(needed) / sizeof(*needed); i++)
-		if (!strcmp(text, needed[i]))
-			return true;
-	return false;
-}
-
-static int check_drop(const char *const *texts, size_t count, struct err *err)
-{
-	for (size_t i = 0; i < count; i++)
-		if (is_identity(texts[i]))
-			return err_set(err, "", "path \"%s\" can't be dropped: it says which object this is", texts[i]);
-	return 0;
-}
-
 static int read_paths(const char *const *texts, size_t count, struct json_path **out, size_t *out_count,
 		      struct err *err)
 {
@@ -51,18 +32,51 @@ static int read_paths(const char *const *texts, size_t count, struct json_path *
 	return 0;
 }
 
-static bool is_key(const struct json_path *path, size_t place, const char *key)
+static bool has_key(const struct json_path *path, size_t place, const char *key)
 {
 	size_t length;
 	const char *found = json_path_key(path, place, &length);
-	return !found || (length == strlen(key) && !memcmp(found, key, length));
+	return found && length == strlen(key) && !memcmp(found, key, length);
 }
 
-/* Nothing in them, nor they, nor what they are in, is dropped. */
-static bool leaves_labels(const struct projection *projection)
+static bool ends_before(const struct json_path *path, size_t place)
+{
+	size_t length;
+	return !json_path_key(path, place, &length);
+}
+
+/* What the cache tells objects apart by, and a script has to find in each. By the keys, since a path can be written in
+ * several ways. */
+static bool is_identity(const struct json_path *path)
+{
+	static const char *const needed[] = {"name", "namespace", "uid", "resourceVersion"};
+	if (!has_key(path, 0, "metadata") || !ends_before(path, 2))
+		return false;
+	for (size_t i = 0; i < sizeof(needed) / sizeof(*needed); i++)
+		if (has_key(path, 1, needed[i]))
+			return true;
+	return ends_before(path, 1);
+}
+
+static int check_drop(const struct projection *projection, struct err *err)
 {
 	for (size_t i = 0; i < projection->drop_count; i++)
-		if (is_key(projection->drop[i], 0, "metadata") && is_key(projection->drop[i], 1, "labels"))
+		if (is_identity(projection->drop[i]))
+			return err_set(err, "", "path \"%s\" can't be dropped: it says which object this is",
+				       json_path_text(projection->drop[i]));
+	return 0;
+}
+
+/* It is that member of metadata, in it, or around it. */
+static bool takes_from(const struct json_path *path, const char *member)
+{
+	return has_key(path, 0, "metadata") && (ends_before(path, 1) || has_key(path, 1, member));
+}
+
+static bool leaves_meta(const struct projection *projection)
+{
+	for (size_t i = 0; i < projection->drop_count; i++)
+		if (takes_from(projection->drop[i], "labels") || takes_from(projection->drop[i], "deletionTimestamp"))
 			return false;
 	return !projection->keep;
 }
@@ -73,10 +87,9 @@ int projection_init(struct projection *projection, const char *const *drop, size
 	*projection = (struct projection){.metadata_only = metadata_only};
 	if (drop_count && keep)
 		return err_set(err, "", "drop and keep exclude each other");
-	if (check_drop(drop, drop_count, err))
-		return -1;
 	projection->drop = alloc_zero((drop_count + REPLACED) * sizeof(*projection->drop));
-	int failed = read_paths(drop, drop_count, projection->drop, &projection->drop_count, err);
+	int failed =
+	    read_paths(drop, drop_count, projection->drop, &projection->drop_count, err) || check_drop(projection, err);
 	if (!failed && keep) {
 		projection->keep = alloc_zero(keep_count * sizeof(*projection->keep));
 		failed = read_paths(keep, keep_count, projection->keep, &projection->keep_count, err);
@@ -88,7 +101,7 @@ int projection_init(struct projection *projection, const char *const *drop, size
 	for (size_t i = 0; i < REPLACED; i++)
 		projection->drop[drop_count + i] = json_path_new(replaced[i], NULL);
 	projection->metadata = json_path_new("metadata", NULL);
-	projection->leaves_labels = leaves_labels(projection);
+	projection->leaves_meta = leaves_meta(projection);
 	return 0;
 }
 
@@ -167,13 +180,27 @@ int projection_apply(const struct projection *projection, const char *api_versio
 	return 0;
 }
 
-struct json_meta projection_meta(const struct projection *projection, const struct json_meta *item,
-				 struct json_slice made)
+/* Of what was made of an item with that metadata. What says which object it is stays the item's, whatever a transform
+ * does; the rest that a record takes is borrowed from the bytes, where it may be another. */
+static struct json_meta meta_of(const struct projection *projection, const struct json_meta *item,
+				struct json_slice made)
 {
 	struct json_meta meta = *item, own;
-	if (projection->leaves_labels && !projection->transform)
+	if (projection->leaves_meta && !projection->transform)
 		return meta;
 	json_meta(made, &own);
 	meta.labels = own.labels;
+	meta.deletion_timestamp = own.deletion_timestamp;
 	return meta;
+}
+
+struct object *projection_object(const struct projection *projection, const struct resource *resource,
+				 const struct outline *item, const struct json_meta *meta, struct buf *scratch,
+				 struct err *err)
+{
+	if (projection_apply(projection, resource->api_version, resource->kind, item, scratch, err))
+		return NULL;
+	struct json_slice made = {scratch->data, scratch->length};
+	struct json_meta own = meta_of(projection, meta, made);
+	return object_new_of(made, &own, err);
 }

@@ -348,13 +348,7 @@ struct object *reflector_object(struct reflector *reflector, const struct outlin
 {
 	const struct reflector_options *options = &reflector->options;
 	struct buf *scratch = &reflector->scratch;
-	struct object *object = NULL;
-	if (!projection_apply(options->projection, options->resource->api_version, options->resource->kind, item,
-			      scratch, err)) {
-		struct json_slice made = {scratch->data, scratch->length};
-		struct json_meta own = projection_meta(options->projection, meta, made);
-		object = object_new_of(made, &own, err);
-	}
+	struct object *object = projection_object(options->projection, options->resource, item, meta, scratch, err);
 	if (scratch->capacity > SCRATCH_KEPT)
 		buf_fini(scratch);
 	if (object && reflector->events.on_object)

@@ -22,6 +22,7 @@ c.cdef [[
   size_t object_length(const struct object *object);
   size_t object_held(const struct object *object);
   uint32_t object_labels(const struct object *object);
+  bool object_is_ending(const struct object *object);
   uint32_t labels_take(struct json_slice labels, struct json_slice uid);
   void labels_give(uint32_t number);
   struct json_slice labels_bytes(uint32_t number);
@@ -157,7 +158,7 @@ c.cdef [[
     size_t keep_count;
     struct json_path *metadata;
     bool metadata_only;
-    bool leaves_labels;
+    bool leaves_meta;
     struct transform *transform;
   };
   int projection_init(struct projection *projection, const char *const *drop, size_t drop_count, const char *const *keep,
@@ -165,9 +166,11 @@ c.cdef [[
   void projection_fini(struct projection *projection);
   int projection_apply(const struct projection *projection, const char *api_version, const char *kind,
                        const struct outline *item, struct buf *out, struct err *err);
-  struct json_meta projection_meta(const struct projection *projection, const struct json_meta *item, struct json_slice made);
-
   struct cache_resource { char *group, *version, *api_version, *kind, *plural; bool namespaced, watchable; };
+  struct object *projection_object(const struct projection *projection, const struct cache_resource *resource,
+                                   const struct outline *item, const struct json_meta *meta, struct buf *scratch,
+                                   struct err *err);
+
   struct write {
     const struct cache_resource *resource;
     const char *method;

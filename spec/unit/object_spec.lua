@@ -36,6 +36,18 @@ describe("object", function()
 		assert.equal("a", c.key(object))
 	end)
 
+	it("knows whether its deletion has begun", function()
+		for metadata, ending in pairs {
+			['{"name":"a"}'] = false, ['{"name":"a","deletionTimestamp":null}'] = false,
+			['{"name":"a","deletionTimestamp":"2020-01-01T00:00:00Z"}'] = true,
+			['{"name":"a","uid":"7f","labels":{"a":"b"},"deletionTimestamp":"2020-01-01T00:00:00Z"}'] = true,
+			['{"name":"a","deletionTimestamp":"2020-01-01T00:00:00Z","deletionTimestamp":null}'] = false,
+		} do
+			local object = assert(c.object_of(with(metadata)))
+			assert.equal(ending, c.object_is_ending(object), metadata)
+		end
+	end)
+
 	for what, metadata in pairs {
 		["has no metadata.name"] = "{}",
 		["metadata.name is no string"] = '{"name":5}',

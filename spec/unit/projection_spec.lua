@@ -73,34 +73,51 @@ describe("projection", function()
 			_, message = project({ [option] = { "metadata.labels", "spec.containers[*].name" } }, "{}")
 			assert.matches("only keys", message)
 		end
-		for _, path in ipairs { "metadata", "metadata.name", "metadata.resourceVersion" } do
-			_, message = project({ drop = { path } }, "{}")
-			assert.matches("can't be dropped: it says which object this is", message, 1, true)
-		end
 		_, message = project({ drop = { "spec" }, keep = { "data" } }, "{}")
 		assert.matches("exclude each other", message)
 	end)
 
-	-- The labels by projection_meta, and those of the bytes that were made.
-	local function labels_of(options, item)
+	it("refuses to drop what says which object this is, however it is written, and only that", function()
+		for _, path in ipairs {
+			"metadata", "metadata.name", "metadata.namespace", "metadata.uid", "metadata.resourceVersion",
+			"['metadata']", "['metadata'].name", "metadata['name']", '["metadata"]["uid"]', "metadata['resource\\Version']",
+		} do
+			local _, message = project({ drop = { "metadata.labels", path } }, "{}")
+			assert.equal(('path "%s" can\'t be dropped: it says which object this is'):format(path), message)
+		end
+		for _, path in ipairs { "name", "spec.name", "metadata.names", "['metadata.name']", "metadata.name.x", "spec.metadata.name" } do
+			assert.is_string((project({ drop = { path } }, '{"metadata":{"name":"a"}}')))
+		end
+	end)
+
+	-- The object that projection_object makes of an item, and the metadata of its bytes.
+	local function make(options, item)
 		local projection, err, out = ffi.new "struct projection", c.err(), c.buf()
 		local drop, keep = options.drop or {}, options.keep
 		assert.equal(0, c.projection_init(projection, strings(drop), #drop, keep and strings(keep), keep and #keep or 0,
 			options.metadata_only or false, err), c.message(err))
 		local slice, of_item, of_made = c.slice(item), ffi.new "struct json_meta", ffi.new "struct json_meta"
+		local api_version, plain_kind = c.alloc_string "v1", c.alloc_string "ConfigMap"
+		local resource = ffi.new("struct cache_resource", { api_version = api_version, kind = plain_kind })
 		local outline = c.outline_of(slice)
 		assert.equal(0, c.json_meta(slice, of_item))
-		assert.equal(0, c.projection_apply(projection, "v1", "ConfigMap", outline, out, err))
-		local made = ffi.new("struct json_slice", out.data, out.length)
-		assert.equal(0, c.json_meta(made, of_made))
-		local found = c.projection_meta(projection, of_item, made)
-		local by_projection, by_bytes = c.text(found.labels), c.text(of_made.labels)
-		assert.equal(c.text(of_item.name), c.text(found.name))
+		local object = c.projection_object(projection, resource, outline, of_item, out, err)
+		assert(object ~= nil, c.message(err))
+		c.hold(object)
+		c.object_unref(object)
 		c.projection_fini(projection)
-		return by_projection, by_bytes
+		c.alloc_free(api_version)
+		c.alloc_free(plain_kind)
+		assert.equal(0, c.json_meta(c.object_open(object, nil), of_made))
+		assert.equal("a", ffi.string(c.object_name(object)))
+		return object, of_made
 	end
 
-	it("says which labels are left", function()
+	local function labels_of(object)
+		return (c.text(c.labels_bytes(c.object_labels(object))))
+	end
+
+	it("makes objects that know which labels are left", function()
 		local item = '{"kind":"ConfigMap","metadata":{"name":"a","labels":{"x":"y","z":"1"},"managedFields":[]},"data":{"labels":{"d":"e"}}}'
 		local all = '{"x":"y","z":"1"}'
 		for _, case in ipairs {
@@ -108,20 +125,37 @@ describe("projection", function()
 			{ nil, { drop = { "data", "metadata.labels" } } }, { '{"z":"1"}', { drop = { "metadata.labels.x" } } },
 			{ nil, { keep = { "data" } } }, { all, { keep = { "metadata" } } }, { '{"x":"y"}', { keep = { "metadata.labels.x" } } },
 		} do
-			assert.equal(case[1], (labels_of(case[2], item)))
+			assert.equal(case[1], labels_of((make(case[2], item))))
 		end
 	end)
 
-	it("says those of what it made, whatever the item repeats", function()
+	it("makes objects that know whether their deletion is left", function()
+		local item = '{"kind":"ConfigMap","metadata":{"name":"a","deletionTimestamp":"2020-01-01T00:00:00Z"},"data":{}}'
+		for i, case in ipairs {
+			{ true, {} }, { true, { drop = { "metadata.managedFields", "deletionTimestamp" } } }, { true, { metadata_only = true } },
+			{ false, { drop = { "metadata.deletionTimestamp" } } }, { false, { drop = { "['metadata']['deletionTimestamp']" } } },
+			{ false, { keep = { "data" } } }, { true, { keep = { "metadata" } } }, { true, { keep = { "metadata.deletionTimestamp" } } },
+		} do
+			assert.equal(case[1], c.object_is_ending((make(case[2], item))), i)
+		end
+	end)
+
+	it("makes objects that know this of their bytes, whatever the item repeats", function()
 		local seed = c.seed()
-		local labels = { '"labels":{"a":"b"}', '"labels":null', '"labels":7', '"\\u006cabels":{"a":"c","a":"d"}', '"labels":{ }', '"managedFields":[]' }
-		local paths = { "metadata.managedFields", "metadata.labels", "metadata.labels.a", "data", "spec.labels" }
-		for _ = 1, 2000 do
+		local some = {
+			'"labels":{"a":"b"}', '"labels":null', '"labels":7', '"\\u006cabels":{"a":"c","a":"d"}', '"labels":{ }', '"managedFields":[]',
+			'"deletionTimestamp":"t"', '"deletionTimestamp":null', '"\\u0064eletionTimestamp":"u"',
+		}
+		local paths = {
+			"metadata.managedFields", "metadata.labels", "metadata.labels.a", "data", "spec.labels", "metadata.deletionTimestamp",
+			"metadata['deletionTimestamp'].x",
+		}
+		for _ = 1, 4000 do
 			local members = { '"data":{"labels":{}}' }
 			for i = 1, math.random(2) do
 				local inner = { '"name":"a"' }
 				for at = 1, math.random(0, 3) do
-					inner[at + 1] = labels[math.random(#labels)]
+					inner[at + 1] = some[math.random(#some)]
 				end
 				members[i + 1] = '"metadata":{' .. table.concat(inner, ",") .. "}"
 			end
@@ -133,8 +167,10 @@ describe("projection", function()
 			elseif not options.metadata_only then
 				options.keep = chosen
 			end
-			local by_projection, by_bytes = labels_of(options, item)
-			assert(by_projection == by_bytes, seed .. ": " .. item)
+			local object, meta = make(options, item)
+			assert(labels_of(object) == c.text(meta.labels), seed .. ": " .. item)
+			assert(c.object_is_ending(object) == (meta.deletion_timestamp.data ~= nil), seed .. ": " .. item)
+			c.live()
 		end
 	end)
 end)
