@@ -51,9 +51,8 @@ static const struct handle *read_informer(lua_State *L, int source)
 	return handle;
 }
 
-/* The source described by the table on top of the stack, { type =, informer =, when =, fields =, labels_alone =,
- * map =, controller = }.
- * It is the reconciler's before its functions are, which may raise. */
+/* The source described by the table on top of the stack, { type =, informer =, when =, fields =, only_labels =, map =,
+ * controller = }. It is the reconciler's before its functions are, which may raise. */
 static void add_source(lua_State *L, struct reconciler *reconciler)
 {
 	int source = lua_gettop(L);
@@ -62,7 +61,7 @@ static void add_source(lua_State *L, struct reconciler *reconciler)
 					    .factory = handle->factory,
 					    .informer = handle->informer,
 					    .any_owner = !bind_bool_option(L, source, "controller", true),
-					    .labels_alone = bind_bool_option(L, source, "labels_alone", false),
+					    .only_labels = bind_bool_option(L, source, "only_labels", false),
 					    .resync = handle->resync};
 	struct reconciler_source *added = reconciler_add_source(reconciler, &options);
 	added->seen = new_fields(L, source);

@@ -217,21 +217,15 @@ static int ask(struct question *question, struct hook *hook, int (*read)(lua_Sta
 	return -1;
 }
 
-static bool is_deleted(const struct object *object, struct buf *scratch)
-{
-	struct json_meta meta;
-	return json_meta(object_open(object, scratch), &meta) || meta.deletion_timestamp.data;
-}
-
-/* What passes would say, where that is plain without a call of it. */
+/* What the predicate would say, where that is plain without asking it. */
 static bool is_refused(const struct feeder *feeder, const struct notification *notification)
 {
 	const struct object *object = notification->object, *old = notification->old;
-	if (!feeder->options.labels_alone || notification->type != NOTIFY_UPDATE)
+	if (!feeder->options.only_labels || notification->type != NOTIFY_UPDATE)
 		return false;
 	uint32_t labels = object_labels(object);
 	return labels != LABELS_UNKNOWN && labels == object_labels(old) && object_same_uid(object, old) &&
-	       !is_deleted(object, &feeder->reconciler->script->state->scratch);
+	       !object_is_ending(object);
 }
 
 /* One that fails lets the event pass: a reconcile too many is the smaller harm. */

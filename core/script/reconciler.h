@@ -20,7 +20,8 @@ struct reconciler_source {
 	struct hook *passes; /* owned; NULL: every event counts */
 	struct hook *map;    /* owned; of SOURCE_MAP */
 	struct fields *seen; /* owned; what passes wants decoded, NULL for whole objects */
-	bool labels_alone;   /* passes refuses an update of the same labels, unless a deletion has begun */
+	/* passes looks at labels alone: an update that leaves them is refused unasked, unless a deletion has begun. */
+	bool only_labels;
 };
 
 struct reconciler_options {

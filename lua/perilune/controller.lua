@@ -51,6 +51,9 @@ local function informer_of(value, name)
 	return informer
 end
 
+-- As it is before any script can put another in its place.
+local test_labels = k8s.predicate.label_changed.test
+
 -- A predicate is a table that can be called, and says which fields it looks at; a script's own function sees the whole object.
 local function add_when(source, when, name)
 	if when == nil then
@@ -58,7 +61,7 @@ local function add_when(source, when, name)
 	end
 	if type(when) == "table" and rawget(when, "test") then
 		source.when, source.fields = check(when.test, "function", name .. "'s when.test"), when.fields
-		source.labels_alone = when == k8s.predicate.label_changed
+		source.only_labels = source.when == test_labels
 	else
 		source.when = check(when, "function", name .. "'s when")
 	end

@@ -152,6 +152,20 @@ describe("a controller with a predicate", function()
 		assert.equal(before + 2, runs(cluster))
 	end)
 
+	it("asks the function that a script put in the place of label_changed's", function()
+		local cluster = testing.cluster()
+		load(cluster, [[
+			local maps = k8s.informer { apiVersion = "v1", kind = "ConfigMap" }
+			k8s.predicate.label_changed.test = function() return true end
+			k8s.controller { name = "labels", watch = { maps, when = k8s.predicate.label_changed },
+				reconcile = function() k8s.log.info "ran" end }
+		]])
+		local map = assert(cluster:create { apiVersion = "v1", kind = "ConfigMap", metadata = { namespace = "default", name = "a" } })
+		local before = runs(cluster)
+		assert(cluster:patch(map, { data = { a = "b" } }))
+		assert.equal(before + 1, runs(cluster))
+	end)
+
 	it("is called for a deletion that begins where the labels stay", function()
 		local cluster = testing.cluster()
 		load(cluster, [[
@@ -168,6 +182,24 @@ describe("a controller with a predicate", function()
 		assert.equal(before + 1, runs(cluster))
 		assert(cluster:patch(map, { metadata = { finalizers = k8s.null } }))
 		assert.equal(before + 2, runs(cluster))
+	end)
+
+	it("is called for a deletion that a transform makes up", function()
+		local cluster = testing.cluster()
+		load(cluster, [[
+			local maps = k8s.informer { apiVersion = "v1", kind = "ConfigMap", transform = function(map)
+				map.metadata.deletionTimestamp = map.data and map.data.ends
+				return map
+			end }
+			k8s.controller { name = "labels", watch = { maps, when = k8s.predicate.label_changed },
+				reconcile = function() k8s.log.info "ran" end }
+		]])
+		local map = assert(cluster:create { apiVersion = "v1", kind = "ConfigMap", metadata = { namespace = "default", name = "a" } })
+		local before = runs(cluster)
+		assert(cluster:patch(map, { data = { a = "b" } }))
+		assert.equal(before, runs(cluster))
+		assert(cluster:patch(map, { data = { ends = "2020-01-01T00:00:00Z" } }))
+		assert.equal(before + 1, runs(cluster))
 	end)
 
 	it("is called for another generation, not for a status, and for a deletion that begins", function()
