@@ -17,7 +17,7 @@ ALLOC_TYPE(set_type, "label set");
 
 struct set {
 	uint32_t count; /* objects that have it, each of its versions for itself */
-	uint32_t only;  /* hash of the uid of the one object that it was seen at; 0 once there were two */
+	uint32_t only;  /* hash of the key of the one object that it was seen at; 0 once there were two */
 	uint16_t length;
 	char bytes[];
 };
@@ -43,7 +43,7 @@ static size_t held, alone; /* bytes of all sets, and of those that were seen at 
 /* Sets that were not held, the last of each place, and at which object. Where two hashes meet by chance, a set of one
  * object is held, no more. */
 struct sighting {
-	uint32_t labels, uid; /* hashes */
+	uint32_t labels, key; /* hashes */
 };
 /* 32 KB. Objects of one set come near each other, when they are made and in a list by name: it is enough that fewer
  * sets than this come between two of them. */
@@ -106,17 +106,17 @@ static void give_number(uint32_t number)
 }
 
 /* Not 0, which means that there were two. */
-static uint32_t hash_uid(struct json_slice uid)
+static uint32_t hash_key(struct json_slice key)
 {
-	return (uint32_t)strmap_hash(uid.data, uid.length) | 1;
+	return (uint32_t)strmap_hash(key.data, key.length) | 1;
 }
 
-/* Notes at which object a set was seen that is not held. Whether it was another the last time. hash: of the set; uid:
- * by hash_uid. */
-static bool note_sighting(uint64_t hash, uint32_t uid)
+/* Notes at which object a set was seen that is not held. Whether it was another the last time. hash: of the set; key:
+ * by hash_key. */
+static bool note_sighting(uint64_t hash, uint32_t key)
 {
-	struct sighting now = {(uint32_t)(hash >> 32), uid}, *last = &sightings[hash % SIGHTINGS];
-	bool seen = last->labels == now.labels && last->uid && last->uid != now.uid;
+	struct sighting now = {(uint32_t)(hash >> 32), key}, *last = &sightings[hash % SIGHTINGS];
+	bool seen = last->labels == now.labels && last->key && last->key != now.key;
 	*last = now;
 	return seen;
 }
@@ -141,24 +141,24 @@ static uint32_t add(struct json_slice labels, uint32_t only)
 	return number;
 }
 
-static void take_again(struct set *set, struct json_slice uid)
+static void take_again(struct set *set, struct json_slice key)
 {
 	set->count++;
-	if (!set->only || set->only == hash_uid(uid))
+	if (!set->only || set->only == hash_key(key))
 		return;
 	set->only = 0;
 	alone -= cost_of(set->length);
 }
 
-static uint32_t take_new(struct json_slice labels, uint64_t hash, struct json_slice uid)
+static uint32_t take_new(struct json_slice labels, uint64_t hash, struct json_slice key)
 {
-	uint32_t only = hash_uid(uid);
+	uint32_t only = hash_key(key);
 	if (alone + cost_of(labels.length) <= LABELS_ALONE)
 		return add(labels, only);
 	return note_sighting(hash, only) ? add(labels, 0) : LABELS_UNKNOWN;
 }
 
-uint32_t labels_take(struct json_slice labels, struct json_slice uid)
+uint32_t labels_take(struct json_slice labels, struct json_slice key)
 {
 	if (!labels.data)
 		return LABELS_NONE;
@@ -167,8 +167,8 @@ uint32_t labels_take(struct json_slice labels, struct json_slice uid)
 	uint64_t hash = strmap_hash(labels.data, labels.length);
 	uint32_t number = keymap_get_hashed_number(&numbers, labels.data, labels.length, hash);
 	if (!number)
-		return take_new(labels, hash, uid);
-	take_again(places[number].set, uid);
+		return take_new(labels, hash, key);
+	take_again(places[number].set, key);
 	return number;
 }
 

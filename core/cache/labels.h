@@ -22,8 +22,8 @@
 #define LABELS_LONGEST 4096
 
 /* The number of the set, counted once more; LABELS_UNKNOWN where it is not held. labels: copied; .data NULL when
- * absent. uid: of the object, by which two objects are told from two versions of one. */
-uint32_t labels_take(struct json_slice labels, struct json_slice uid);
+ * absent. key: of the object, by which two objects are told from two versions of one, or one that was made anew. */
+uint32_t labels_take(struct json_slice labels, struct json_slice key);
 /* As often as it was taken; then it may come to mean another set. LABELS_UNKNOWN and LABELS_NONE are harmless. */
 void labels_give(uint32_t number);
 

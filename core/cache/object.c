@@ -190,7 +190,6 @@ static struct object *build(struct json_slice json, const struct json_slice text
 	    .name_length = (uint8_t)texts[PART_NAME].length,
 	    .version_length = (uint8_t)texts[PART_VERSION].length,
 	    .uid_length = (uint8_t)uid.length,
-	    .labels = labels_take(meta->labels, uid),
 	    .ending = meta->deletion_timestamp.data != NULL,
 	    .binary_uid = read_uuid(uid, uuid),
 	};
@@ -208,6 +207,7 @@ static struct object *build(struct json_slice json, const struct json_slice text
 		memcpy(to, uuid, UID_BYTES);
 	else
 		append(to, uid, '\0');
+	object->labels = labels_take(meta->labels, (struct json_slice){object->text, key_length(object)});
 	object->raw = new_raw(object, json);
 	return object;
 }

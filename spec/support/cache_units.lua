@@ -23,7 +23,7 @@ c.cdef [[
   size_t object_held(const struct object *object);
   uint32_t object_labels(const struct object *object);
   bool object_is_ending(const struct object *object);
-  uint32_t labels_take(struct json_slice labels, struct json_slice uid);
+  uint32_t labels_take(struct json_slice labels, struct json_slice key);
   void labels_give(uint32_t number);
   struct json_slice labels_bytes(uint32_t number);
   uint32_t labels_end(void);

@@ -22,8 +22,8 @@ describe("labels", function()
 		c.labels_check()
 	end)
 
-	local function take(labels, uid)
-		return c.labels_take(labels and c.slice(labels) or ffi.new "struct json_slice", c.slice(uid))
+	local function take(labels, key)
+		return c.labels_take(labels and c.slice(labels) or ffi.new "struct json_slice", c.slice(key))
 	end
 
 	local function unique(i)
@@ -102,6 +102,24 @@ describe("labels", function()
 		end
 		for _, number in ipairs(numbers) do
 			c.labels_give(number)
+		end
+	end)
+
+	it("takes as little where such objects are made anew, as those of a StatefulSet are", function()
+		local objects = {}
+		for life = 1, 2 do
+			for i = 1, 5000 do
+				local name = ("db-%d"):format(i)
+				local labels = ('{"app":"db","statefulset.kubernetes.io/pod-name":"%s","apps.kubernetes.io/pod-index":"%d"}'):format(name, i)
+				local object = assert(c.object_new(c.slice(('{"metadata":{"name":"%s","uid":"%d-%d","labels":%s}}'):format(
+					name, life, i, labels)), nil))
+				c.object_unref(objects[i])
+				objects[i] = object
+			end
+			assert.is_true(held() <= ALONE)
+		end
+		for _, object in ipairs(objects) do
+			c.object_unref(object)
 		end
 	end)
 
