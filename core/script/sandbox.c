@@ -189,7 +189,8 @@ static int apply(struct sandbox *sandbox, const char *const *manifests, struct e
 	return 0;
 }
 
-/* ca: NULL for none. A JSON string is one of YAML too. */
+/* ca: NULL over plain HTTP. A JSON string is one of YAML too. Any token will do; over HTTPS kubectl asks at the
+ * terminal for a user's name where there is none, and over HTTP a token would be a reason to warn. */
 static int write_config(int fd, const char *url, const char *ca)
 {
 	struct buf text;
@@ -197,9 +198,9 @@ static int write_config(int fd, const char *url, const char *ca)
 	buf_append_format(&text,
 			  "apiVersion: v1\nkind: Config\ncurrent-context: sandbox\n"
 			  "contexts:\n- name: sandbox\n  context: {cluster: sandbox, user: sandbox}\n"
-			  "users:\n- name: sandbox\n  user: {}\n"
+			  "users:\n- name: sandbox\n  user: {%s}\n"
 			  "clusters:\n- name: sandbox\n  cluster:\n    server: %s\n",
-			  url);
+			  ca ? "token: sandbox" : "", url);
 	if (ca) {
 		buf_append_text(&text, "    certificate-authority: ");
 		buf_append_json_string(&text, ca, strlen(ca));

@@ -16,11 +16,7 @@ local folder, cert, key, key_line, server
 
 setup(function()
 	folder = files.folder()
-	cert, key = folder .. "/one.crt", folder .. "/one.key"
-	files.output_of {
-		"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-		"-subj", "/CN=sandbox", "-addext", "subjectAltName=IP:127.0.0.1", "-out", cert, "-keyout", key,
-	}
+	cert, key = sandbox.certificate(folder)
 	key_line = files.read(key):match "\n([%w+/]+)\n"
 	local secret = { apiVersion = "v1", kind = "Secret", metadata = { name = "planted", namespace = "default" },
 		data = { password = PLANTED }, type = "Opaque" }

@@ -84,6 +84,13 @@ spec:
 			"jsonpath={.spec.replicas} {.spec.template.spec.containers[0].image}"))
 	end)
 
+	it("is not asked who it is, over HTTPS neither", function()
+		local cert, key = sandbox.certificate(home)
+		server:stop()
+		server = sandbox.start { "--tls-cert", cert, "--tls-key", key }
+		assert.equal("configmap/one created\n", run("create", "configmap", "one"))
+	end)
+
 	it("watches and waits", function()
 		local watching = process.start(options("get", "cm", "--watch"))
 		run("create", "cm", "one")

@@ -38,12 +38,7 @@ describe("perilune sandbox", function()
 	end)
 
 	it("serves HTTPS with a certificate that it is given", function()
-		local folder = files.folder()
-		local cert, key = folder .. "/one.crt", folder .. "/one.key"
-		files.output_of {
-			"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-			"-subj", "/CN=sandbox", "-addext", "subjectAltName=IP:127.0.0.1", "-out", cert, "-keyout", key,
-		}
+		local cert, key = sandbox.certificate(files.folder())
 		local server = sandbox.start { "--tls-cert", cert, "--tls-key", key }
 		assert.truthy(server.url:find "^https://")
 		assert.equal("ok", select(2, sandbox.request({ server = server.url, ca = cert }, "GET", "/readyz")))
