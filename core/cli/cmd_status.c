@@ -113,10 +113,25 @@ static void print_informers(struct json_slice status)
 	table_fini(&table);
 }
 
+static bool is_parked(struct json_slice script)
+{
+	return json_type(json_get(script, "parked")) == JSON_STRING;
+}
+
+static void add_script_state(struct table *table, struct json_slice script)
+{
+	struct buf state;
+	buf_init(&state, 0);
+	buf_append_text(&state, is_parked(script) ? "parked: " : "running");
+	json_string_append(json_get(script, "parked"), &state);
+	table_add(table, buf_text(&state));
+	buf_fini(&state);
+}
+
 static void print_scripts(struct json_slice status)
 {
-	static const char *const titles[] = {"SCRIPT", "GENERATION", "MEMORY", "RUNNING",
-					     "EVENTS", "ERRORS",     "FILE",   NULL};
+	static const char *const titles[] = {"SCRIPT", "GENERATION", "MEMORY", "RUNNING", "EVENTS",
+					     "ERRORS", "FILE",       "STATE",  NULL};
 	struct json_iter iter = json_iterate(json_get(status, "scripts"));
 	struct table table;
 	table_init(&table, titles);
@@ -128,6 +143,7 @@ static void print_scripts(struct json_slice status)
 		add_count(&table, iter.value, "events");
 		add_count(&table, iter.value, "errors");
 		add_text(&table, iter.value, "file");
+		add_script_state(&table, iter.value);
 	}
 	table_print(&table, stdout);
 	table_fini(&table);
@@ -184,9 +200,18 @@ static void print_controllers(struct json_slice status)
 	print_queues(status, "controllers", titles, add_controller);
 }
 
-/* --- the barrier, and who leads --- */
+/* --- the whole, and who leads --- */
 
-static void print_barrier(struct json_slice status)
+static unsigned count_parked(struct json_slice status)
+{
+	struct json_iter iter = json_iterate(json_get(status, "scripts"));
+	unsigned count = 0;
+	while (json_next(&iter))
+		count += is_parked(iter.value);
+	return count;
+}
+
+static void print_summary(struct json_slice status)
 {
 	struct json_iter iter = json_iterate(json_get(status, "informers"));
 	unsigned waited_for = 0, synced = 0;
@@ -196,8 +221,12 @@ static void print_barrier(struct json_slice status)
 		waited_for++;
 		synced += is_true(iter.value, "synced");
 	}
-	printf("%s, %u of %u informer%s synced\n", is_true(status, "ready") ? "ready" : "not ready", synced, waited_for,
+	printf("%s, %u of %u informer%s synced", is_true(status, "ready") ? "ready" : "not ready", synced, waited_for,
 	       waited_for == 1 ? "" : "s");
+	unsigned parked = count_parked(status);
+	if (parked)
+		printf(", %u script%s parked", parked, parked == 1 ? "" : "s");
+	printf("\n");
 }
 
 static void print_leadership(struct json_slice status)
@@ -218,7 +247,7 @@ static void print_leadership(struct json_slice status)
 
 static void print_tables(struct json_slice status)
 {
-	print_barrier(status);
+	print_summary(status);
 	print_leadership(status);
 	print_informers(status);
 	print_scripts(status);

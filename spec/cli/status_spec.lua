@@ -85,7 +85,7 @@ describe("perilune status", function()
 		assert.same({ "yes", "1", "streaming" }, { maps.SYNCED, maps.OBJECTS, maps.STATE })
 		assert.truthy(maps["LAST EVENT"]:match "^%d+%.%ds$", maps["LAST EVENT"])
 		local script = row(out, "SCRIPT", "team")
-		assert.same({ "1", "1", folder .. "/team.lua" }, { script.EVENTS, script.ERRORS, script.FILE })
+		assert.same({ "1", "1", folder .. "/team.lua", "running" }, { script.EVENTS, script.ERRORS, script.FILE, script.STATE })
 		local handler = row(out, "HANDLER", "team.lua:4")
 		assert.same({ "team", "v1/ConfigMap", "yes", "0", "-" },
 			{ handler.SCRIPT, handler.INFORMER, handler.SYNCED, handler.DEPTH, handler.OLDEST })
@@ -93,6 +93,21 @@ describe("perilune status", function()
 		assert.same({ "team", "yes", "3", "0", "0", "0" }, {
 			controller.SCRIPT, controller.STARTED, controller.WORKERS, controller.RUNNING, controller.DEPTH, controller.DELAYED,
 		})
+	end)
+
+	it("tells of a script that is parked, and why", function()
+		local scripts = folder .. "/scripts"
+		files.output_of { "mkdir", scripts }
+		files.write(scripts .. "/good.lua", "")
+		files.write(scripts .. "/bad.lua", 'require("perilune").every(0.01, function() while true do end end)')
+		local child = cli.start(options { "run", scripts, "--sandbox", "--listen", "off", "--time-limit", "50ms" })
+		children[#children + 1] = child
+		child:wait_for("the script is parked", SECONDS)
+		local code, out, err = status()
+		assert.equal(0, code, err)
+		assert.equal("ready, 0 of 0 informers synced, 1 script parked", out:match "^[^\n]*")
+		assert.equal("running", row(out, "SCRIPT", "good").STATE)
+		assert.matches("^parked: it was stopped 3 times within 60 s", row(out, "SCRIPT", "bad").STATE)
 	end)
 
 	it("gives what /status gives, as JSON", function()
