@@ -15,4 +15,4 @@ files["lua/perilune/specs.lua"] = { globals = { "arg", "os" } }
 files["lua/types"] = { ignore = { "21.", "241", "1.." } }
 
 files["spec"] = { std = "+busted" }
-files["examples/**/*_spec.lua"] = { std = "+busted" }
+files["**/*_spec.lua"] = { std = "+busted" }

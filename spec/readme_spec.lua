@@ -161,6 +161,13 @@ describe("the README", function()
 		assert.truthy(out:find("2 successes / 0 failures / 0 errors / 0 pending", 1, true), out)
 	end)
 
+	it("has files that scripts/check takes where they are saved in this folder", function()
+		for _, name in ipairs { "team.lua", "team_spec.lua" } do
+			local path = files.write(files.folder() .. "/" .. name, readme.block("lua", name))
+			files.output_of { "sh", "-c", ("luacheck --quiet --no-color --filename %s - <%s"):format(name, path) }
+		end
+	end)
+
 	it("has a controller that does what its comments say", function()
 		local folder = readme.folder("quota", { ["init.lua"] = readme.block("lua", "quota.lua") })
 		local cluster = testing.cluster()
