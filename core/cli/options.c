@@ -259,6 +259,14 @@ void options_fini(struct options *options)
 	value_texts_fini(&options->manifests);
 }
 
+/* A verb without a host listens for what it serves itself. */
+static const char *help_of(const struct flag *flag, unsigned groups)
+{
+	if (flag->field == FIELD(listen) && !(groups & FLAGS_HOST))
+		return "of the server (127.0.0.1 and a free port)";
+	return flag->help;
+}
+
 void options_print(FILE *out, unsigned groups)
 {
 	for (const struct flag *flag = flags; flag < flags + FLAG_COUNT; flag++) {
@@ -269,6 +277,6 @@ void options_print(FILE *out, unsigned groups)
 			snprintf(letter, sizeof(letter), "-%c, ", flag->letter);
 		snprintf(left, sizeof(left), "%s--%s%s%s", letter, flag->name, flag->value ? " " : "",
 			 flag->value ? flag->value : "");
-		fprintf(out, "  %-26s %s\n", left, flag->help);
+		fprintf(out, "  %-26s %s\n", left, help_of(flag, groups));
 	}
 }

@@ -119,6 +119,8 @@ describe("the command line", function()
 		end
 		assert.truthy(all:find("--kubeconfig FILE", 1, true))
 		assert.is_nil((select(2, cli.run { "help", "test" })):find("--listen", 1, true))
+		local listen = select(2, cli.run { "help", "sandbox" }):match "%-%-listen ADDR:PORT +([^\n]+)"
+		assert.equal("of the server (127.0.0.1 and a free port)", listen)
 	end)
 
 	it("tells its version", function()
