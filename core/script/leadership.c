@@ -66,8 +66,18 @@ void leadership_free(struct leadership *leadership)
 	alloc_object_free(&leadership_type, leadership);
 }
 
+static bool has_work(const struct leadership *leadership)
+{
+	LIST_EACH (host_scripts(leadership->host), node)
+		if (script_has_leader(LIST_ENTRY(node, struct script, node)))
+			return true;
+	return false;
+}
+
 void leadership_start(struct leadership *leadership)
 {
+	if (!has_work(leadership))
+		log_warn(NULL, "--leader-elect, but nothing is marked leader = true: all of it runs on every host");
 	elector_start(leadership->elector);
 }
 

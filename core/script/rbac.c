@@ -143,17 +143,6 @@ static void add_finalizers(struct rbac *rbac, const struct script *script)
 	}
 }
 
-static bool has_leader(const struct script *script)
-{
-	LIST_EACH (&script->reconcilers, node)
-		if (reconciler_is_leaders(reconciler_of_node(node)))
-			return true;
-	LIST_EACH (&script->timers, timer_node)
-		if (LIST_ENTRY(timer_node, struct script_call, node)->leader)
-			return true;
-	return false;
-}
-
 static void add_script(struct rbac *rbac, const struct script *script)
 {
 	struct buf *out = &rbac->scripts;
@@ -161,8 +150,8 @@ static void add_script(struct rbac *rbac, const struct script *script)
 	append_text(out, "path", script->path);
 	buf_append_char(out, ',');
 	append_text(out, "folder", script->folder);
-	buf_append_format(out, ",\"leader\":%s,\"needs\":[%s],\"informers\":[", has_leader(script) ? "true" : "false",
-			  buf_text(&script->needs));
+	buf_append_format(out, ",\"leader\":%s,\"needs\":[%s],\"informers\":[",
+			  script_has_leader(script) ? "true" : "false", buf_text(&script->needs));
 	add_informers(rbac, script);
 	buf_append_text(out, "],\"finalizers\":[");
 	add_finalizers(rbac, script);

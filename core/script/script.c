@@ -550,6 +550,17 @@ void script_opened(struct script *script)
 	script_open_ready(script);
 }
 
+bool script_has_leader(const struct script *script)
+{
+	LIST_EACH (&script->reconcilers, node)
+		if (reconciler_is_leaders(reconciler_of_node(node)))
+			return true;
+	LIST_EACH (&script->timers, node)
+		if (LIST_ENTRY(node, struct script_call, node)->leader)
+			return true;
+	return false;
+}
+
 void script_leading(struct script *script)
 {
 	if (script->ending || !script->open)

@@ -105,7 +105,8 @@ bool script_factory_has_synced(const struct script_factory *factory);
 /* The host has become the leader: what is marked so begins. Only once the script is open, at most once, and never
  * without leader election: what finds host_is_leader when it would begin need not wait for this. */
 void script_leading(struct script *script);
-void script_cancel(struct script *script); /* ends all its calls at once; none follows */
+bool script_has_leader(const struct script *script); /* a controller or timer of it is marked leader = true */
+void script_cancel(struct script *script);           /* ends all its calls at once; none follows */
 /* For a script that another generation replaces: handlers are told of no event that is newer than this, of those that
  * wait still; then, once they are, it ends as at a shutdown. Its controllers hear of all that comes until that end, as
  * a key that goes meanwhile is news for the one that gets their keys. */

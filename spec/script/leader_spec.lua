@@ -58,10 +58,20 @@ describe("leader election #slow", function()
 		return found
 	end
 
+	it("has nothing to do where nothing is marked, which is said once", function()
+		local run = start { script = "k8s.every(0.01, function() end)" }
+		local line = run:log_line "nothing is marked"
+		assert.matches("WARN", line)
+		run:log_line "became the leader"
+		assert.equal(1, select(2, run.child:stderr():gsub("nothing is marked", "")))
+		run:stop()
+	end)
+
 	it("runs what is marked on one host, and all the rest on each", function()
 		make_map "a"
 		local first = start { pages = true }
 		assert.same({ "everywhere", "handler a", "reconcile a", "tick" }, lines(first, 4))
+		assert.is_nil(first.child:stderr():find("marked", 1, true))
 		local second = start { pages = true }
 		second:log_line "another process leads"
 		assert.same({ "everywhere", "handler a" }, lines(second, 2))
