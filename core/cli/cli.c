@@ -91,12 +91,20 @@ int cli_usage(const struct verb *verb, const char *format, ...)
 	return EXIT_USAGE;
 }
 
+static bool is_lua_file(const char *word)
+{
+	size_t length = strlen(word);
+	return length > 4 && !strcmp(word + length - 4, ".lua");
+}
+
 int cli_unknown_verb(const char *word)
 {
 	struct suggest suggest;
 	suggest_init(&suggest, word);
 	for (const struct verb *verb = verbs; verb->name; verb++)
 		suggest_offer(&suggest, verb->name);
+	if (is_lua_file(word) || (!suggest.best && !access(word, F_OK)))
+		return cli_usage(NULL, "unknown verb \"%s\": did you mean `perilune run %s`?", word, word);
 	if (suggest.best)
 		return cli_usage(NULL, "unknown verb \"%s\": did you mean %s?", word, suggest.best);
 	return cli_usage(NULL, "unknown verb \"%s\"", word);

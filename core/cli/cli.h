@@ -42,7 +42,7 @@ int cli_main(int argc, char **argv);
 
 const struct verb *cli_verb(const char *name); /* NULL when there is none */
 const struct verb *cli_verbs(void);            /* the table; ends with a NULL name */
-int cli_unknown_verb(const char *word);        /* as cli_usage, with the nearest verb */
+int cli_unknown_verb(const char *word);        /* as cli_usage, with the nearest verb, or `run` for a path */
 
 /* "perilune: MESSAGE; see `perilune help VERB`" on stderr; verb may be NULL. Returns EXIT_USAGE. */
 int cli_usage(const struct verb *verb, const char *format, ...) __attribute__((format(printf, 2, 3)));

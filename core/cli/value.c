@@ -78,12 +78,15 @@ static double unit_of(const char *text)
 	return 0;
 }
 
+#define LEAST_BARE 65536 /* no script starts in so little: a unit was forgotten */
+
 static int read_size(const char *text, void *out)
 {
 	size_t digits = strspn(text, "0123456789");
 	size_t number = strspn(text, "0123456789.");
 	double unit = unit_of(text + number), bytes = strtod(text, NULL) * unit;
-	if (!digits || unit <= 0 || bytes > (double)(SIZE_MAX / 2))
+	bool bare = !text[number] && bytes > 0;
+	if (!digits || unit <= 0 || bytes > (double)(SIZE_MAX / 2) || (bare && bytes < LEAST_BARE))
 		return -1;
 	if (text[digits] == '.' && strspn(text + digits + 1, "0123456789") != number - digits - 1)
 		return -1;

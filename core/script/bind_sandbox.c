@@ -239,8 +239,8 @@ static int l_files(lua_State *L)
 static const luaL_Reg answers[] = {
     {"reply", l_reply},     {"open", l_open},   {"push", l_push},       {"finish", l_finish}, {"cut", l_cut},
     {"cut_now", l_cut_now}, {"reset", l_reset}, {"silence", l_silence}, {"slow", l_slow},     {NULL, NULL}};
-static const luaL_Reg functions[] = {
-    {"now", l_now}, {"wall", l_wall}, {"log", l_log}, {"files", l_files}, {NULL, NULL}};
+static const luaL_Reg functions[] = {{"now", l_now},     {"wall", l_wall},          {"log", l_log},
+				     {"files", l_files}, {"nearest", bind_nearest}, {NULL, NULL}};
 
 void bind_sandbox_push_io(lua_State *L, struct bind_alarm *alarm)
 {

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
 
 struct search {
 	load_fn fn;
@@ -57,22 +58,66 @@ static int find_entries(const struct search *search, const char *folder, struct 
 	return result;
 }
 
+/* Of a folder: whether it is one script. */
+static bool has_init(const char *folder)
+{
+	struct stat found;
+	char *init = alloc_format("%s/init.lua", folder);
+	bool result = stat(init, &found) == 0;
+	alloc_free(init);
+	return result;
+}
+
+/* ", but in its folders a, b" where folders in it are scripts; hidden ones are not looked at. */
+static void name_inner(const char *folder, struct buf *out)
+{
+	struct dirent **entries;
+	int count = scandir(folder, &entries, NULL, alphasort);
+	for (int i = 0; i < count; i++) {
+		char *inner = alloc_format("%s/%s", folder, entries[i]->d_name);
+		if (entries[i]->d_name[0] != '.' && has_init(inner))
+			buf_append_format(out, "%s%s", out->length ? ", " : ", but in its folders ",
+					  entries[i]->d_name);
+		alloc_free(inner);
+		free(entries[i]);
+	}
+	if (count >= 0)
+		free(entries);
+}
+
+static int fail_empty(const char *folder, struct err *err)
+{
+	struct buf inner;
+	buf_init(&inner, 0);
+	name_inner(folder, &inner);
+	err_set(err, "Usage", "%s: no init.lua and no other .lua file in it%s", folder, buf_text(&inner));
+	buf_fini(&inner);
+	return -1;
+}
+
 static int find_in_folder(const struct search *search, const char *folder, struct err *err)
 {
 	struct dirent **entries;
 	int count = scandir(folder, &entries, is_script, alphasort);
 	if (count < 0)
 		return err_set(err, "Usage", "cannot read %s: %s", folder, strerror(errno));
-	int result = count == 0 ? err_set(err, "Usage", "%s: no init.lua and no other .lua file in it", folder)
-				: find_entries(search, folder, entries, count, err);
+	int result = count == 0 ? fail_empty(folder, err) : find_entries(search, folder, entries, count, err);
 	for (int i = 0; i < count; i++)
 		free(entries[i]);
 	free(entries);
 	return result;
 }
 
+static bool is_manifest(const char *path)
+{
+	const char *dot = strrchr(path, '.');
+	return dot && (!strcmp(dot, ".yaml") || !strcmp(dot, ".yml"));
+}
+
 static int find_at(const struct search *search, const char *path, bool folder, struct err *err)
 {
+	if (!folder && is_manifest(path))
+		return err_set(err, "Usage", "%s: this is no script: --manifests takes YAML", path);
 	if (!folder) {
 		char *name = base_name(path), *parent = folder_of(path);
 		int result = search->fn(search->data, name, path, parent, err);
@@ -80,19 +125,18 @@ static int find_at(const struct search *search, const char *path, bool folder, s
 		alloc_free(name);
 		return result;
 	}
-	struct stat found;
-	char *init = alloc_format("%s/init.lua", path);
 	int result;
-	if (stat(init, &found) == 0) {
+	if (has_init(path)) {
+		char *init = alloc_format("%s/init.lua", path);
 		char *whole = realpath(path, NULL); /* "." has a name too */
 		char *name = base_name(whole ? whole : path);
 		result = search->fn(search->data, name, init, path, err);
 		alloc_free(name);
 		free(whole);
+		alloc_free(init);
 	} else {
 		result = find_in_folder(search, path, err);
 	}
-	alloc_free(init);
 	return result;
 }
 

@@ -24,6 +24,21 @@ function Audit:fault(path, line, text, names_there, word)
 	self.faults[#self.faults + 1] = { path = path, line = line, text = text, hint = nearest and (", did you mean '%s'?"):format(nearest) }
 end
 
+-- Whether a full library, which the audit's own state has, holds what a script's whitelist has not.
+local function is_unsafe(library, name)
+	local found = library and rawget(_G, library) or _G
+	return type(found) == "table" and rawget(found, name) ~= nil
+end
+
+-- Of a global, or of a field of one: library is nil for the former.
+function Audit:unknown(use, text, names_there, library, name)
+	if is_unsafe(library, name) then
+		self:fault(use.path, use.line, text .. ": --unsafe-libs gives it")
+	else
+		self:fault(use.path, use.line, text, names_there, name)
+	end
+end
+
 -- --- files ---
 
 local function read(path)
@@ -132,9 +147,9 @@ function Audit:check_global(use, defined)
 	elseif not known and name == "k8s" then
 		self:fault(use.path, use.line, [[unknown global 'k8s': begin with local k8s = require "perilune"]])
 	elseif not known then
-		self:fault(use.path, use.line, ("unknown global '%s'"):format(name), all_names(self, defined), name)
+		self:unknown(use, ("unknown global '%s'"):format(name), all_names(self, defined), nil, name)
 	elseif type(known) == "table" and member and not known[member] and not self.members[name .. "." .. member] then
-		self:fault(use.path, use.line, ("%s has no '%s'"):format(name, member), known, member)
+		self:unknown(use, ("%s has no '%s'"):format(name, member), known, name, member)
 	end
 end
 

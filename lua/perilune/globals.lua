@@ -35,7 +35,10 @@ local allowed = {
 local loaded = package.loaded
 local G = _G
 
-local function keep_only(library, names)
+local unsafe = {} -- the names of globals that are taken away
+
+-- What is taken away is named in `taken`, where that is given.
+local function keep_only(library, names, taken)
 	local kept = {}
 	for _, name in ipairs(names) do
 		kept[name] = library[name]
@@ -43,6 +46,9 @@ local function keep_only(library, names)
 	for name in pairs(library) do
 		if kept[name] == nil then
 			library[name] = nil
+			if taken then
+				taken[name] = true
+			end
 		end
 	end
 end
@@ -100,7 +106,7 @@ local libraries = {}
 for name in pairs(allowed) do
 	libraries[name] = G[name]
 end
-keep_only(G, allowed._G)
+keep_only(G, allowed._G, unsafe)
 for name, library in pairs(libraries) do
 	G[name] = library
 end
@@ -226,10 +232,17 @@ function G.setfenv(f, env)
 	return setfenv(own(f), env)
 end
 
+local function hint(name)
+	if name == "k8s" then
+		return ': begin with local k8s = require "perilune"'
+	end
+	return unsafe[name] and ": --unsafe-libs gives it" or ""
+end
+
 -- A misspelt global is an error with its line, not a nil that fails elsewhere. A file's top level may define globals.
 setmetatable(G, {
 	__index = function(_, name)
-		error("unknown global '" .. tostring(name) .. "'" .. (name == "k8s" and ': begin with local k8s = require "perilune"' or ""), 2)
+		error("unknown global '" .. tostring(name) .. "'" .. hint(name), 2)
 	end,
 	__newindex = function(t, name, value)
 		local where = getinfo(2, "S")

@@ -111,7 +111,7 @@ describe("perilune check", function()
 7: perilune has no 'patchh', did you mean 'patch'?
 8: k8s.status has no 'updat', did you mean 'update'?
 9: k8s.log has no 'inform', did you mean 'info'?
-10: os has no 'exit'
+10: os has no 'exit': --unsafe-libs gives it
 11: unknown global 'undefined'
 12: perilune can't be changed
 13: module 'nowhere' not found: scripts can require perilune, cjson and the files of their own folder
@@ -138,6 +138,11 @@ end)
 		assert.equal("1: unknown global 'prnt', did you mean 'print'?\n2: unknown global 'fob'\n",
 			lines_of(script "prnt(1)\nlocal function f() fob() end\n"))
 		assert.equal("1: unknown global 'k8s': begin with local k8s = require \"perilune\"\n", lines_of(script "k8s.informer {}\n"))
+	end)
+
+	it("says which libraries a flag gives", function()
+		assert.equal("1: unknown global 'io': --unsafe-libs gives it\n", lines_of(script "io.open 'x'\n"))
+		assert.equal("2: os has no 'execute': --unsafe-libs gives it\n", lines_of(script "function f()\nos.execute 'x'\nend\n"))
 	end)
 
 	it("looks into the modules that a script requires, at once or later", function()

@@ -17,6 +17,8 @@ describe("the command line", function()
 		refused({}, "no verb")
 		refused({ "rum", "x.lua" }, '"rum"', "did you mean run?")
 		refused({ "frobnicate" }, '"frobnicate"')
+		refused({ "team.lua" }, '"team.lua"', "did you mean `perilune run team.lua`?")
+		refused({ "--sandbox", "examples" }, '"examples"', "did you mean `perilune run examples`?")
 		refused({ "run", "--kubeconfg", "x", "x.lua" }, "--kubeconfg", "did you mean --kubeconfig?")
 		refused({ "run", "--kubeconfg=secret", "x.lua" }, "--kubeconfg:")
 		refused({ "run", "--frobnicate", "x.lua" }, "--frobnicate")
@@ -45,7 +47,7 @@ describe("the command line", function()
 		["--sync-timeout"] = { "5", "", "5 s", "-1s", "5d", "soon" },
 		["--grace-period"] = { "30" },
 		["--time-limit"] = { "1" },
-		["--memory-limit"] = { "", "MiB", "64MiX", "-1", "1e3", "1.2.3MiB", "99999999999TiB" },
+		["--memory-limit"] = { "", "64", "MiB", "64MiX", "-1", "1e3", "1.2.3MiB", "99999999999TiB" },
 		["--listen"] = { "", "8080", "host:", ":65536", ":x", "::1:8080", "a b:1", "on" },
 		["--log-level"] = { "loud", "INFO" },
 		["--log-format"] = { "xml" },
@@ -94,11 +96,26 @@ describe("the command line", function()
 	it("refuses a path that is not there", function()
 		local folder = files.folder()
 		refused({ "check", folder .. "/gone.lua" }, folder .. "/gone.lua", "No such file")
-		refused({ "check", folder }, folder)
+		refused({ "check", folder }, folder .. ": no init.lua and no other .lua file in it;")
 		refused({ "test", folder .. "/gone_spec.lua" }, folder .. "/gone_spec.lua", "No such file")
 		refused({ "run", "--kubeconfig", cli.kubeconfig(folder), "--log-level=error", folder .. "/gone.lua" },
 			folder .. "/gone.lua", "No such file")
 		refused({ "run", folder .. "/gone.lua" }, folder .. "/gone.lua", "No such file")
+	end)
+
+	it("says where to look where a path is of another kind", function()
+		local folder = files.folder()
+		local manifest = files.write(folder .. "/team.yaml", "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}")
+		for _, verb in ipairs { "run", "check", "rbac" } do
+			refused({ verb, "--sandbox", "--log-level=error", manifest }, manifest .. ": this is no script: --manifests takes YAML")
+		end
+		for _, name in ipairs { "b", "a", "empty", ".a" } do
+			files.output_of { "mkdir", folder .. "/" .. name }
+		end
+		for _, name in ipairs { "a", "b", ".a" } do
+			files.write(("%s/%s/init.lua"):format(folder, name), "")
+		end
+		refused({ "check", folder .. "/" }, folder .. ": no init.lua and no other .lua file in it, but in its folders a, b;")
 	end)
 
 	it("explains itself on stdout", function()

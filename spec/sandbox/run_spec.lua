@@ -63,6 +63,10 @@ describe("perilune sandbox", function()
 		local code, _, err = cli.run { "sandbox", "--manifests", path }
 		assert.equal(1, code)
 		assert.truthy(err:find("--manifests: " .. path .. ': ConfigMap "A" is invalid', 1, true), err)
+		files.write(path, "{apiVersion: v1, kind: Podd, metadata: {name: a}}")
+		code, _, err = cli.run { "sandbox", "--manifests", path }
+		assert.equal(1, code)
+		assert.truthy(err:find("--manifests: " .. path .. ": the sandbox has no kind Podd in v1, did you mean Pod?", 1, true), err)
 		code, _, err = cli.run { "sandbox", "--manifests", "/nowhere" }
 		assert.equal(1, code)
 		assert.truthy(err:find("/nowhere: No such file or directory", 1, true), err)
@@ -76,6 +80,7 @@ describe("perilune run --sandbox", function()
 		child:wait_for("labels synced", SECONDS)
 		child:kill "TERM"
 		assert.equal(0, (child:wait(SECONDS)), child:stderr())
+		assert.is_nil(child:stderr():find("WARN", 1, true), child:stderr())
 	end)
 
 	it("is a cluster of its own", function()

@@ -148,6 +148,7 @@ describe("strict globals", function()
 	it("make a misspelt name an error with its line", function()
 		fails("script%.lua:2: unknown global 'pirnt'", "\npirnt('x')")
 		fails("unknown global 'k8s': begin with local k8s = require \"perilune\"", "k8s.informer {}")
+		fails("unknown global 'io': %-%-unsafe%-libs gives it", "io.open 'x'")
 	end)
 
 	it("may be defined at a file's top level and nowhere else", function()

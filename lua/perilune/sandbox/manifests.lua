@@ -42,11 +42,14 @@ local function read_all(paths)
 	return found
 end
 
+local function unknown_kind(server, object, path)
+	local nearest = server.io.nearest(object.kind, server.registry:kinds_of(object.apiVersion))
+	error(("%s: the sandbox has no kind %s in %s%s"):format(path, object.kind, object.apiVersion,
+		nearest and (", did you mean %s?"):format(nearest) or ""), 0)
+end
+
 local function url_of(server, object, path)
-	local resource = server.registry:of_kind(object.apiVersion, object.kind)
-	if not resource then
-		error(("%s: the sandbox has no kind %s in %s"):format(path, object.kind, object.apiVersion), 0)
-	end
+	local resource = server.registry:of_kind(object.apiVersion, object.kind) or unknown_kind(server, object, path)
 	local prefix = resource.group == "" and "/api/" or "/apis/"
 	local namespace = resource.namespaced and "/namespaces/" .. (object.metadata and object.metadata.namespace or "default") or ""
 	return prefix .. resource.api_version .. namespace .. "/" .. resource.plural, resource

@@ -114,6 +114,18 @@ function registry:of_kind(api_version, kind)
 	end
 end
 
+--- The names of the kinds of an apiVersion.
+function registry:kinds_of(api_version)
+	local names = {}
+	for _, resource in pairs(self.by_name) do
+		if resource.api_version == api_version then
+			names[#names + 1] = resource.kind
+		end
+	end
+	table.sort(names)
+	return names
+end
+
 --- Each resource once, whatever its versions.
 function registry:storages()
 	local found = {}
