@@ -139,7 +139,7 @@ describe("the README", function()
 		local function shell(command)
 			return { "bash", "-euc", command, env = env, seconds = 120 }
 		end
-		assert.equal(4, #lines)
+		assert.equal(5, #lines)
 		local code, _, err = process.run(shell(lines[1]))
 		assert.equal(0, code, err)
 		local words = table.concat(readme.words(lines[3]), " ")
@@ -150,6 +150,7 @@ describe("the README", function()
 		code, _, err = process.run(shell(lines[4]))
 		assert.equal(0, code, err)
 		assert.is_false((pcall(files.read, folder .. "/cluster/kubeconfig")))
+		assert.equal(0, (process.run(shell("KUBECONFIG=gone\n" .. lines[5] .. '\n[ -z "${KUBECONFIG+set}" ]'))))
 	end)
 
 	describe("in a cluster", function()

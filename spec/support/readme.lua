@@ -77,6 +77,9 @@ function readme.words(line)
 	for word in line:gsub("%s+#.*$", ""):gmatch "%S+" do
 		words[#words + 1] = word:gsub("^build/%l+/", process.build() .. "/")
 	end
+	if words[1] == "perilune" then
+		words[1] = process.build() .. "/perilune"
+	end
 	return words
 end
 
