@@ -9,4 +9,7 @@
  * no thread: then nothing runs. */
 bool thread_start(pthread_t *thread, void *(*run)(void *data), void *data);
 
+/* The calling thread gives way to others where there are not processors enough for all (nice 10). */
+void thread_give_way(void);
+
 #endif

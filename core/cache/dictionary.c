@@ -129,11 +129,16 @@ struct dictionary *dictionary_new(enum dictionary_kind kind, const char *samples
 	return complete(dictionary);
 }
 
-static void *train(void *data)
+static void train(struct dictionary_training *training)
 {
-	struct dictionary_training *training = data;
 	learn(training->dictionary, training->samples, training->lengths, training->count);
 	atomic_store(&training->ready, true);
+}
+
+static void *run(void *data)
+{
+	thread_give_way();
+	train(data);
 	return NULL;
 }
 
@@ -145,7 +150,7 @@ struct dictionary_training *dictionary_begin(enum dictionary_kind kind, const ch
 	training->samples = samples;
 	training->lengths = lengths;
 	training->count = count;
-	training->threaded = thread_start(&training->thread, train, training);
+	training->threaded = thread_start(&training->thread, run, training);
 	if (!training->threaded)
 		train(training);
 	return training;

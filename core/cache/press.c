@@ -57,6 +57,7 @@ static bool await_call(struct press *press)
 static void *run(void *data)
 {
 	struct press *press = data;
+	thread_give_way();
 	while (await_call(press))
 		pack(press);
 	return NULL;
