@@ -10,9 +10,10 @@ ALLOC_TYPE(packer_type, "packer");
 
 #define TURN 0.003 /* seconds of packing in the loop at a time */
 #define FLOOD (2 * PACKER_BUDGET)
-#define PAUSE 1.0                       /* seconds between looks for what may be packed */
-#define LITTLE ((size_t)64 * 1024)      /* bytes of raw JSON for which no look begins to pack: its tables take more */
-#define FROM ((size_t)256 * 1024)       /* bytes of raw JSON that are worth a dictionary; 3 ms in the loop */
+#define PAUSE 1.0                  /* seconds between looks for what may be packed */
+#define LITTLE ((size_t)64 * 1024) /* bytes of raw JSON for which no look begins to pack: its tables take more */
+#define FROM ((size_t)256 * 1024)  /* bytes of raw JSON that are worth a dictionary; 3 ms in the loop */
+#define IDLE_MOST 10 /* looks in vain until what packing needs is given back; after much was packed, one */
 #define TRIM_FROM ((size_t)1024 * 1024) /* bytes */
 #define SAMPLES ((size_t)512 * 1024)    /* bytes that the second is learnt from, in 15 ms of a thread */
 #define WALK 32                         /* places of the store to take samples from, at a time */
@@ -46,6 +47,7 @@ struct packer {
 	struct loop_job job;                  /* waits while there is something to do at once */
 	struct loop_timer timer;
 	bool due;     /* all that waits is to be packed */
+	int idle;     /* looks in a row that found nothing to do */
 	size_t freed; /* bytes of JSON that were packed: where they lay may be free memory now */
 	struct buf scratch[2];
 };
@@ -122,6 +124,7 @@ static bool is_pressing(const struct packer *packer)
  * lies behind it. */
 static void give_back(struct packer *packer)
 {
+	packer->idle = 0;
 	if (!is_pressing(packer)) {
 		press_free(packer->press);
 		packer->press = NULL;
@@ -287,12 +290,13 @@ static void on_timer(void *data)
 	if (packer->learning == LEARN_TRAIN && !is_pressing(packer) && dictionary_is_ready(packer->training))
 		end_second(packer);
 	bool busy = has_due(packer) || is_learning(packer) || is_pressing(packer) || packer->learning == LEARN_TRAIN;
-	if (!busy) {
+	packer->idle = busy ? 0 : packer->idle + 1;
+	if (busy)
+		loop_post(packer->loop, &packer->job);
+	if (packer->freed >= TRIM_FROM ? !busy : packer->idle == IDLE_MOST)
 		give_back(packer);
-		return;
-	}
-	loop_post(packer->loop, &packer->job);
-	loop_timer_start(packer->loop, &packer->timer, PAUSE);
+	else
+		loop_timer_start(packer->loop, &packer->timer, PAUSE);
 }
 
 void packer_add(struct packer *packer, struct object *object)
