@@ -58,14 +58,15 @@ static int find_entries(const struct search *search, const char *folder, struct 
 	return result;
 }
 
-/* Of a folder: whether it is one script. */
-static bool has_init(const char *folder)
+/* Of a folder that is one script: the path of its init.lua, owned. NULL for any other. */
+static char *find_init(const char *folder)
 {
 	struct stat found;
 	char *init = alloc_format("%s/init.lua", folder);
-	bool result = stat(init, &found) == 0;
+	if (stat(init, &found) == 0)
+		return init;
 	alloc_free(init);
-	return result;
+	return NULL;
 }
 
 /* ", but in its folders a, b" where folders in it are scripts; hidden ones are not looked at. */
@@ -74,10 +75,11 @@ static void name_inner(const char *folder, struct buf *out)
 	struct dirent **entries;
 	int count = scandir(folder, &entries, NULL, alphasort);
 	for (int i = 0; i < count; i++) {
-		char *inner = alloc_format("%s/%s", folder, entries[i]->d_name);
-		if (entries[i]->d_name[0] != '.' && has_init(inner))
+		char *inner = alloc_format("%s/%s", folder, entries[i]->d_name), *init = find_init(inner);
+		if (entries[i]->d_name[0] != '.' && init)
 			buf_append_format(out, "%s%s", out->length ? ", " : ", but in its folders ",
 					  entries[i]->d_name);
+		alloc_free(init);
 		alloc_free(inner);
 		free(entries[i]);
 	}
@@ -126,8 +128,8 @@ static int find_at(const struct search *search, const char *path, bool folder, s
 		return result;
 	}
 	int result;
-	if (has_init(path)) {
-		char *init = alloc_format("%s/init.lua", path);
+	char *init = find_init(path);
+	if (init) {
 		char *whole = realpath(path, NULL); /* "." has a name too */
 		char *name = base_name(whole ? whole : path);
 		result = search->fn(search->data, name, init, path, err);

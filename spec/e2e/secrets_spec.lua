@@ -16,7 +16,7 @@ local folder, cert, key, key_line, server
 
 setup(function()
 	folder = files.folder()
-	cert, key = sandbox.certificate(folder)
+	cert, key = files.certificate(folder)
 	key_line = files.read(key):match "\n([%w+/]+)\n"
 	local secret = { apiVersion = "v1", kind = "Secret", metadata = { name = "planted", namespace = "default" },
 		data = { password = PLANTED }, type = "Opaque" }

@@ -203,19 +203,15 @@ describe("the exchange", function()
 	it("speaks TLS", function()
 		driver:write "quit\n"
 		driver:wait(SECONDS)
-		local folder = files.folder()
-		files.output_of {
-			"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1",
-			"-subj", "/CN=spec", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", folder .. "/key", "-out", folder .. "/cert",
-		}
-		begin(folder .. "/cert", folder .. "/key")
+		local cert, key = files.certificate(files.folder())
+		begin(cert, key)
 		url = "https://127.0.0.1:" .. port
-		local client = start("/tls", "--cacert", folder .. "/cert")
+		local client = start("/tls", "--cacert", cert)
 		order("open 200", "push abc")
 		client:wait_for("abc", SECONDS)
 		client:kill "TERM"
 		driver:wait_for("gone /tls", SECONDS)
-		client = start("/tls", "--cacert", folder .. "/cert")
+		client = start("/tls", "--cacert", cert)
 		order "answer 200 whole"
 		assert.equal(0, (client:wait(SECONDS)))
 		assert.equal("whole", client:stdout())

@@ -85,7 +85,7 @@ spec:
 	end)
 
 	it("is not asked who it is, over HTTPS neither", function()
-		local cert, key = sandbox.certificate(home)
+		local cert, key = files.certificate(home)
 		server:stop()
 		server = sandbox.start { "--tls-cert", cert, "--tls-key", key }
 		assert.equal("configmap/one created\n", run("create", "configmap", "one"))

@@ -38,7 +38,7 @@ describe("perilune sandbox", function()
 	end)
 
 	it("serves HTTPS with a certificate that it is given", function()
-		local cert, key = sandbox.certificate(files.folder())
+		local cert, key = files.certificate(files.folder())
 		local server = sandbox.start { "--tls-cert", cert, "--tls-key", key }
 		assert.truthy(server.url:find "^https://")
 		assert.equal("ok", select(2, sandbox.request({ server = server.url, ca = cert }, "GET", "/readyz")))

@@ -120,12 +120,9 @@ describe("k8s.http.request", function()
 	end)
 
 	it("does not trust a server that the system's authorities don't know", function()
-		local folder = files.folder()
-		assert(os.execute(("openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1 "
-			.. "-keyout %s/key.pem -out %s/cert.pem 2>/dev/null"):format(folder, folder)) == 0)
+		local cert, key = files.certificate(files.folder())
 		local process = require "support.process"
-		local child = process.start { process.build() .. "/perilune", "sandbox", "--listen", "127.0.0.1:0", "--tls-cert", folder .. "/cert.pem",
-			"--tls-key", folder .. "/key.pem" }
+		local child = process.start { process.build() .. "/perilune", "sandbox", "--listen", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key }
 		local kubeconfig = child:line(20)
 		local url = files.read(kubeconfig):match "server: (%S+)"
 		local run = ask(([[ show(k8s.http.request { url = "%s/version" }) ]]):format(url))

@@ -128,6 +128,19 @@ describe("a controller with a predicate", function()
 		cluster:settle()
 	end
 
+	-- A controller that looks at the labels of ConfigMaps; code: what the script does before, its informer `maps` at least.
+	local function load_labels(cluster, code)
+		load(cluster, code .. [[
+			k8s.controller { name = "labels", watch = { maps, when = k8s.predicate.label_changed },
+				reconcile = function() k8s.log.info "ran" end }
+		]])
+	end
+
+	local function create_map(cluster, metadata)
+		metadata.namespace, metadata.name = "default", "a"
+		return assert(cluster:create { apiVersion = "v1", kind = "ConfigMap", metadata = metadata })
+	end
+
 	local function runs(cluster)
 		cluster:settle()
 		return #cluster:logs { msg = "ran" }
@@ -135,12 +148,10 @@ describe("a controller with a predicate", function()
 
 	it("is called for changes of the labels alone, of a kind without a generation too", function()
 		local cluster = testing.cluster()
-		load(cluster, [[
+		load_labels(cluster, [[
 			local maps = k8s.informer { apiVersion = "v1", kind = "ConfigMap", resync = 5 }
-			k8s.controller { name = "labels", watch = { maps, when = k8s.predicate.label_changed },
-				reconcile = function() k8s.log.info "ran" end }
 		]])
-		local map = assert(cluster:create { apiVersion = "v1", kind = "ConfigMap", metadata = { namespace = "default", name = "a" } })
+		local map = create_map(cluster, {})
 		local before = runs(cluster)
 		assert(cluster:patch(map, { data = { a = "b" } }))
 		assert.equal(before, runs(cluster))
@@ -154,13 +165,11 @@ describe("a controller with a predicate", function()
 
 	it("asks the function that a script put in the place of label_changed's", function()
 		local cluster = testing.cluster()
-		load(cluster, [[
+		load_labels(cluster, [[
 			local maps = k8s.informer { apiVersion = "v1", kind = "ConfigMap" }
 			k8s.predicate.label_changed.test = function() return true end
-			k8s.controller { name = "labels", watch = { maps, when = k8s.predicate.label_changed },
-				reconcile = function() k8s.log.info "ran" end }
 		]])
-		local map = assert(cluster:create { apiVersion = "v1", kind = "ConfigMap", metadata = { namespace = "default", name = "a" } })
+		local map = create_map(cluster, {})
 		local before = runs(cluster)
 		assert(cluster:patch(map, { data = { a = "b" } }))
 		assert.equal(before + 1, runs(cluster))
@@ -168,13 +177,10 @@ describe("a controller with a predicate", function()
 
 	it("is called for a deletion that begins where the labels stay", function()
 		local cluster = testing.cluster()
-		load(cluster, [[
+		load_labels(cluster, [[
 			local maps = k8s.informer { apiVersion = "v1", kind = "ConfigMap" }
-			k8s.controller { name = "labels", watch = { maps, when = k8s.predicate.label_changed },
-				reconcile = function() k8s.log.info "ran" end }
 		]])
-		local map = assert(cluster:create { apiVersion = "v1", kind = "ConfigMap",
-			metadata = { namespace = "default", name = "a", labels = { a = "b" }, finalizers = { "example.com/a" } } })
+		local map = create_map(cluster, { labels = { a = "b" }, finalizers = { "example.com/a" } })
 		local before = runs(cluster)
 		assert(cluster:patch(map, { data = { a = "b" } }))
 		assert.equal(before, runs(cluster))
@@ -186,15 +192,13 @@ describe("a controller with a predicate", function()
 
 	it("is called for a deletion that a transform makes up", function()
 		local cluster = testing.cluster()
-		load(cluster, [[
+		load_labels(cluster, [[
 			local maps = k8s.informer { apiVersion = "v1", kind = "ConfigMap", transform = function(map)
 				map.metadata.deletionTimestamp = map.data and map.data.ends
 				return map
 			end }
-			k8s.controller { name = "labels", watch = { maps, when = k8s.predicate.label_changed },
-				reconcile = function() k8s.log.info "ran" end }
 		]])
-		local map = assert(cluster:create { apiVersion = "v1", kind = "ConfigMap", metadata = { namespace = "default", name = "a" } })
+		local map = create_map(cluster, {})
 		local before = runs(cluster)
 		assert(cluster:patch(map, { data = { a = "b" } }))
 		assert.equal(before, runs(cluster))

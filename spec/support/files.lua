@@ -40,4 +40,14 @@ function files.output_of(options)
 	return out
 end
 
+--- Makes a certificate for 127.0.0.1, signed by itself; its path, and that of its key.
+function files.certificate(folder)
+	local cert, key = folder .. "/one.crt", folder .. "/one.key"
+	files.output_of {
+		"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+		"-subj", "/CN=one", "-addext", "subjectAltName=IP:127.0.0.1", "-out", cert, "-keyout", key,
+	}
+	return cert, key
+end
+
 return files

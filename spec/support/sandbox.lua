@@ -4,7 +4,6 @@
 --   server.url, server.kubeconfig
 --   server:curl("GET", "/api/v1/pods", body_text, { "Accept: …" })   status, decoded body, content type
 --   server:stop()                                                    fails unless the exit code is 0
---   sandbox.certificate(folder)                                      paths of one for 127.0.0.1, and of its key
 local cjson = require "cjson"
 local cli = require "support.cli"
 local files = require "support.files"
@@ -58,15 +57,6 @@ end
 function Server:stop()
 	self.child:kill "TERM"
 	assert(self.child:wait(SECONDS) == 0, self.child:stderr())
-end
-
-function sandbox.certificate(folder)
-	local cert, key = folder .. "/one.crt", folder .. "/one.key"
-	files.output_of {
-		"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-		"-subj", "/CN=sandbox", "-addext", "subjectAltName=IP:127.0.0.1", "-out", cert, "-keyout", key,
-	}
-	return cert, key
 end
 
 --- The path of kubectl, installed where it is not there yet; or nil and why not.

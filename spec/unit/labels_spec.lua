@@ -26,6 +26,12 @@ describe("labels", function()
 		return c.labels_take(labels and c.slice(labels) or ffi.new "struct json_slice", c.slice(key))
 	end
 
+	local function give_all(numbers, from)
+		for i = from or 1, #numbers do
+			c.labels_give(numbers[i])
+		end
+	end
+
 	local function unique(i)
 		return ('{"app":"web-%d","batch.kubernetes.io/controller-uid":"00000000-0000-4000-8000-%012x"}'):format(i, i)
 	end
@@ -100,9 +106,7 @@ describe("labels", function()
 			end
 			assert.is_true(found[2] > NONE and found[2] == found[3])
 		end
-		for _, number in ipairs(numbers) do
-			c.labels_give(number)
-		end
+		give_all(numbers)
 	end)
 
 	it("takes as little where such objects are made anew, as those of a StatefulSet are", function()
@@ -135,9 +139,7 @@ describe("labels", function()
 		local again = take(unique(20001), "v")
 		assert.is_true(again > NONE)
 		c.labels_give(again)
-		for i = 101, #numbers do
-			c.labels_give(numbers[i])
-		end
+		give_all(numbers, 101)
 	end)
 
 	local function of_length(length)

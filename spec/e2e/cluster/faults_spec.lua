@@ -82,11 +82,7 @@ describe("an API server whose certificate is of another CA", function()
 
 	before_each(function()
 		folder = files.folder()
-		files.output_of {
-			"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-			"-subj", "/CN=other", "-keyout", folder .. "/other.key", "-out", folder .. "/other.crt",
-		}
-		other_ca = folder .. "/other.crt"
+		other_ca = files.certificate(folder)
 	end)
 
 	local function with(list, word)

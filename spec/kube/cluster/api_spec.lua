@@ -244,10 +244,7 @@ describe("the API client and a real API server", function()
 		end)
 
 		it("say that a certificate is not trusted, and what to look at", function()
-			local key, cert = folder .. "/other.key", folder .. "/other.crt"
-			files.output_of { "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-				"-subj", "/CN=other", "-days", "1", "-keyout", key, "-out", cert }
-			local path = config({ token = "x" }, { ["certificate-authority"] = cert })
+			local path = config({ token = "x" }, { ["certificate-authority"] = files.certificate(folder) })
 			local done = start({ kubeconfig = path }):get "/version"
 			assert.equal("Connection", done.err.reason)
 			local message = done.err.message
