@@ -58,6 +58,7 @@ struct loop {
 	bool timers_running;
 	double timers_now;       /* what was due at the last round is not later than this */
 	struct list first, jobs; /* the former run ahead of the timers */
+	struct list last;        /* run when nothing else does */
 	struct deferred *deferred;
 	size_t deferred_count, deferred_capacity;
 	struct list endings;
@@ -196,6 +197,7 @@ struct loop *loop_new(struct err *err)
 	heap_init(&loop->timers);
 	list_init(&loop->first);
 	list_init(&loop->jobs);
+	list_init(&loop->last);
 	list_init(&loop->endings);
 	init_calls(loop);
 	init_wake(loop);
@@ -288,7 +290,7 @@ void loop_on_wake(struct loop *loop, loop_fn fn, void *data)
 /* While the clock stands still no timer becomes due by waiting. */
 static double time_to_wait(struct loop *loop, double max_wait)
 {
-	if (has_jobs(loop))
+	if (has_jobs(loop) || !list_is_empty(&loop->last))
 		return 0;
 	if (clock_is_stopped())
 		return loop_is_at_rest(loop) ? fmin(max_wait, STOPPED_WAIT) : 0;
@@ -345,9 +347,19 @@ static void run_round(struct loop *loop)
 		run_endings(loop, loop_until(loop));
 }
 
+static void run_last(struct loop *loop)
+{
+	struct list *node = loop_is_at_rest(loop) ? list_pop(&loop->last) : NULL;
+	if (!node)
+		return;
+	struct loop_job *job = LIST_ENTRY(node, struct loop_job, node);
+	job->run(job->data);
+}
+
 void loop_turn(struct loop *loop, double max_wait)
 {
 	poll_events(loop, time_to_wait(loop, max_wait));
+	run_last(loop);
 	run_round(loop);
 	while (has_jobs(loop) && !loop->stopped) {
 		poll_events(loop, 0);
@@ -396,6 +408,12 @@ void loop_post_first(struct loop *loop, struct loop_job *job)
 {
 	if (list_is_empty(&job->node))
 		list_add_tail(&loop->first, &job->node);
+}
+
+void loop_post_last(struct loop *loop, struct loop_job *job)
+{
+	if (list_is_empty(&job->node))
+		list_add_tail(&loop->last, &job->node);
 }
 
 void loop_job_cancel(struct loop_job *job)

@@ -43,6 +43,9 @@ void loop_job_init(struct loop_job *job, loop_fn run, void *data);
 void loop_post(struct loop *loop, struct loop_job *job); /* harmless when it already waits */
 /* The same, ahead of all other jobs and of due timers: for what ends those. */
 void loop_post_first(struct loop *loop, struct loop_job *job);
+/* The same, when there is nothing else to do and nothing has come: one such job at a time, with a look at the sockets
+ * before each. For what would only be in the way of others. It is no work: loop_is_at_rest does not know it. */
+void loop_post_last(struct loop *loop, struct loop_job *job);
 void loop_job_cancel(struct loop_job *job); /* harmless when it does not wait */
 
 /* A timer runs once at its time (clock_now's scale) unless stopped. Embedded, as jobs are. */

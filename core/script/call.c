@@ -42,21 +42,39 @@ static void park(struct state *state, char *why)
 		state->parked = why;
 }
 
+struct collecting {
+	int what, amount; /* as lua_gc has them */
+	int result;
+};
+
 static int collect(lua_State *L)
 {
-	lua_gc(L, LUA_GCCOLLECT, 0);
+	struct collecting *collecting = lua_touserdata(L, 1);
+	collecting->result = lua_gc(L, collecting->what, collecting->amount);
 	return 0;
 }
 
-/* Whether it could be done. The protected call takes memory, of which there may be none left. */
-static bool collect_all(struct state *state)
+/* Whether it could be done, as finalizers may raise. The protected call takes memory, of which there may be none left.
+ */
+static bool try_to_collect(struct state *state, struct collecting *collecting)
 {
 	size_t limit = state->memory_limit;
 	state->memory_limit = 0;
-	int failed = lua_cpcall(state->L, collect, NULL);
+	int failed = lua_cpcall(state->L, collect, collecting);
 	state->memory_limit = limit;
 	lua_settop(state->L, 0);
 	return !failed;
+}
+
+static bool collect_all(struct state *state)
+{
+	return try_to_collect(state, &(struct collecting){.what = LUA_GCCOLLECT});
+}
+
+bool call_collect(struct state *state, int step)
+{
+	struct collecting collecting = {.what = LUA_GCSTEP, .amount = step};
+	return !try_to_collect(state, &collecting) || collecting.result;
 }
 
 /* Lua's collector takes an event for its few bytes, whatever its object has. Where a script goes on holding events, the
@@ -131,6 +149,7 @@ int call_plain(struct state *state, call_fn fn, void *data, struct err *err)
 	state->killed = KILL_NONE;
 	settle_memory(state, refused);
 	settle_kept(state);
+	collector_look(&state->collector, state->memory);
 	if (state->scratch.capacity > KEPT_SCRATCH)
 		buf_fini(&state->scratch);
 	if (state->decoding.capacity > KEPT_SCRATCH)

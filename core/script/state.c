@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "script/call.h"
+#include "script/host_private.h"
 #include "script/library.h"
 #include "script/task.h"
 
@@ -54,6 +55,7 @@ struct state *state_new(const struct state_options *options, struct err *err)
 	state->full_library = options->full_library;
 	state->silent = options->silent;
 	list_init(&state->tasks);
+	collector_init(&state->collector, state, options->host ? host_loop(options->host) : NULL);
 	buf_init(&state->scratch, 0);
 	buf_init(&state->decoding, 0);
 	state->kept_most = STATE_KEPT;
@@ -77,6 +79,7 @@ void state_free(struct state *state)
 {
 	if (!state)
 		return;
+	collector_fini(&state->collector);
 	if (state->L) {
 		task_cancel_all(state);
 		lua_setallocf(state->L, state->allocate, state->allocate_data);

@@ -17,6 +17,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/list.h"
+#include "script/collector.h"
 
 struct host;
 struct task;
@@ -54,6 +55,7 @@ struct state {
 	struct buf scratch;  /* for whoever needs bytes within one call; may hold anything after it */
 	struct buf decoding; /* value.c's own, which may decode from scratch */
 
+	struct collector collector;
 	size_t memory, memory_limit;
 	size_t kept, kept_most; /* bytes of the cache's objects that only events hold, and how many call a collection */
 	lua_Alloc allocate;     /* LuaJIT's own */
