@@ -6,13 +6,21 @@
 #define BEGIN(left) ((left) + (left) / 4 * 3)
 #define STEP 16 /* of lua_gc: some 50 us, for which an event that comes just then has to wait */
 
+/* A cycle that had begun within a call leaves what became garbage since: then there is another. */
+static bool is_done(struct collector *collector, const struct state *state)
+{
+	collector->again = !collector->again && state->memory >= collector->from;
+	return !collector->again;
+}
+
 static void run(void *data)
 {
 	struct state *state = data;
-	if (call_collect(state, STEP))
-		state->collector.from = BEGIN(state->memory);
+	struct collector *collector = &state->collector;
+	if (call_collect(state, STEP) && is_done(collector, state))
+		collector->from = BEGIN(state->memory);
 	else
-		loop_post_last(state->collector.loop, &state->collector.job);
+		loop_post_last(collector->loop, &collector->job);
 }
 
 void collector_init(struct collector *collector, struct state *state, struct loop *loop)

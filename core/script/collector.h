@@ -14,6 +14,7 @@ struct collector {
 	struct loop *loop; /* borrowed; NULL: it does nothing */
 	struct loop_job job;
 	size_t from; /* bytes of the state's memory that begin a cycle */
+	bool again;  /* the cycle under way is the second in a row */
 };
 
 /* Embedded in the state, which outlives it. */

@@ -107,6 +107,27 @@ static void case_wakes(void)
 	loop_turn(loop, 1);
 }
 
+/* A turn runs one of them, and only when there was nothing else; none waits for one that is left. */
+static void case_last(void)
+{
+	loop_job_init(&job_a, post_b, "a");
+	loop_job_init(&job_b, say_data, "b");
+	loop_job_init(&job_c, say_data, "last");
+	static struct loop_job other;
+	loop_job_init(&other, say_data, "other last");
+	loop_post_last(loop, &job_c);
+	loop_post_last(loop, &job_c);
+	loop_post_last(loop, &other);
+	loop_post(loop, &job_a);
+	for (int turn = 0; turn < 3; turn++) {
+		say(loop_is_at_rest(loop) ? "at rest" : "at work");
+		loop_turn(loop, 1000);
+	}
+	loop_post_last(loop, &job_c);
+	loop_job_cancel(&job_c);
+	loop_turn(loop, 0);
+}
+
 static int rounds;
 
 static void post_itself(void *data)
@@ -366,6 +387,7 @@ static const struct {
 } cases[] = {
     {"jobs", case_jobs},
     {"wakes", case_wakes},
+    {"last", case_last},
     {"cancel_in_round", case_cancel_in_round},
     {"busy_job", case_busy_job},
     {"timers", case_timers},

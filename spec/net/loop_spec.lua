@@ -27,6 +27,10 @@ describe("the loop", function()
 		tells("wakes", { "wake", "first", "timer", "a", "first", "a" })
 	end)
 
+	it("has what is posted last run when there is nothing else, one in a turn", function()
+		tells("last", { "at work", "a", "posted", "b", "at rest", "last", "at rest", "other last" })
+	end)
+
 	it("does not run a job that another one cancelled in the same round", function()
 		tells("cancel_in_round", { "cancels c" })
 	end)
