@@ -88,7 +88,7 @@ describe("a state that was stopped three times", function()
 	end
 
 	it("within a minute is parked, and says which stop was the last", function()
-		local parked, fourth = stop_thrice(30)
+		local parked, fourth = stop_thrice(29)
 		assert.equal("it was stopped 3 times within 60 s, the last time at chunk.lua:1: stopped: ran longer than 0.05 s without yielding (--time-limit)",
 			parked)
 		assert.equal("the script is parked: " .. parked, fourth)
