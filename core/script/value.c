@@ -145,7 +145,8 @@ static void push_string(lua_State *L, struct json_slice string, bool escaped)
 struct reader {
 	lua_State *L;
 	struct cursor cursor;
-	int array; /* where the stack has the metatable of arrays */
+	struct json_slice json; /* all that the cursor goes through */
+	int array;              /* where the stack has the metatable of arrays */
 };
 
 /* A container that is being read, on the stack: its table, or nil before it is made; above that, what is to go into it.
@@ -159,11 +160,51 @@ struct container {
 #define MOST_WAITING 128
 #define MUCH_STACK 2000 /* LuaJIT gives a C function 8000: from here on each value goes into its table at once */
 
+/* The item of a list that is being read, or else all that is. */
+static struct json_slice object_of(const struct reader *reader)
+{
+	struct json_iter items = json_iterate(json_get(reader->json, "items"));
+	const char *at = reader->cursor.at;
+	while (json_next(&items))
+		if (at >= items.value.data && at < items.value.data + items.value.length)
+			return items.value;
+	return reader->json;
+}
+
+/* Appends "Pod shop/web-1", or "PodList shop/web-1" where an item has no kind of its own, as in lists of the usual
+ * kinds. Nothing for what is no object of the API's. */
+static void append_name(const struct reader *reader, struct buf *out)
+{
+	struct json_slice object = object_of(reader);
+	struct json_meta meta;
+	if (json_meta(object, &meta) < 0 || json_type(meta.name) != JSON_STRING)
+		return;
+	json_string_append(meta.kind.data ? meta.kind : json_get(reader->json, "kind"), out);
+	buf_append_char(out, ' ');
+	if (json_string_append(meta.namespace, out) == 0)
+		buf_append_char(out, '/');
+	json_string_append(meta.name, out);
+}
+
+/* Whoever lists a cache gave no name, and has to hear which of all its objects it is. */
+static void refuse_depth(const struct reader *reader)
+{
+	struct buf *name = &state_of(reader->L)->decoding;
+	buf_reset(name);
+	append_name(reader, name);
+	if (!name->length)
+		luaL_error(reader->L, "JSON: nested deeper than %d", VALUE_DEPTH);
+	luaL_error(reader->L,
+		   "%s: nested deeper than %d: `fields`, of a handler or of informer:list, reads a part of it, an "
+		   "informer's `drop` leaves a part out of the cache",
+		   buf_text(name), VALUE_DEPTH);
+}
+
 static struct container begin(struct reader *reader, unsigned depth)
 {
 	lua_State *L = reader->L;
 	if (depth == VALUE_DEPTH)
-		luaL_error(L, "JSON: nested deeper than %d", VALUE_DEPTH);
+		refuse_depth(reader);
 	limit_check(L);
 	luaL_checkstack(L, MOST_WAITING + 8, "JSON nests too deep");
 	lua_pushnil(L);
@@ -315,7 +356,7 @@ void value_push_part(lua_State *L, struct json_slice json, const struct json_sha
 {
 	luaL_checkstack(L, LUA_MINSTACK, NULL);
 	push_registry(L, &array_key);
-	struct reader reader = {L, {json.data, json.data + json.length}, lua_gettop(L)};
+	struct reader reader = {L, {json.data, json.data + json.length}, json, lua_gettop(L)};
 	read_value(&reader, shape, 0);
 	lua_remove(L, reader.array);
 }

@@ -84,7 +84,7 @@ describe("JSON, to the API server and back:", function()
 		local lines = { run:line(), run:line(), run:line() }
 		table.sort(lines)
 		assert.same({ "part deep", "part shallow", "whole shallow" }, lines)
-		assert.matches("deep", run:log_line "JSON: nested deeper than 512")
+		assert.matches("Widget %S+/deep: nested", run:log_line "nested deeper than 512")
 		run:stop()
 	end)
 end)
