@@ -14,7 +14,7 @@ static unsigned count_of(struct json_slice outcome, const char *key)
 	return (unsigned)count;
 }
 
-static void print_counts(struct json_slice outcome)
+static void print_counts(struct json_slice outcome, const char *where)
 {
 	unsigned replaced = count_of(outcome, "replaced"), started = count_of(outcome, "started"),
 		 stopped = count_of(outcome, "stopped");
@@ -23,15 +23,15 @@ static void print_counts(struct json_slice outcome)
 		printf(", %u new", started);
 	if (stopped)
 		printf(", %u gone", stopped);
-	printf("\n");
+	printf(", by the host at %s\n", where);
 }
 
 /* The first failure's reason. A reload that was broken off has one too, and no failed script. */
-static void print_failure(struct json_slice outcome)
+static void print_failure(struct json_slice outcome, const char *where)
 {
 	char *why = json_string_copy(json_get(outcome, "error"));
 	unsigned failed = count_of(outcome, "failed");
-	fprintf(stderr, "perilune: ");
+	fprintf(stderr, "perilune: %s: ", where);
 	if (failed)
 		fprintf(stderr, "%u script%s failed, the code before goes on: ", failed, failed == 1 ? "" : "s");
 	fprintf(stderr, "%s\n", why ? why : "no outcome");
@@ -48,9 +48,10 @@ static void tell_slow(void)
 
 int cmd_reload(const struct options *options)
 {
-	struct buf answer;
+	struct buf answer, where;
 	buf_init(&answer, 0);
-	int code = remote_ask(options, "reload", 0, tell_slow, &answer);
+	buf_init(&where, 0);
+	int code = remote_ask(options, "reload", 0, tell_slow, &where, &answer);
 	if (!code) {
 		struct json_slice outcome = json_trim(answer.data, answer.length);
 		bool json = options->output && !strcmp(options->output, "json");
@@ -58,11 +59,12 @@ int cmd_reload(const struct options *options)
 		if (json)
 			fwrite(answer.data, 1, answer.length, stdout);
 		else
-			print_counts(outcome);
+			print_counts(outcome, buf_text(&where));
 		if (failed)
-			print_failure(outcome);
+			print_failure(outcome, buf_text(&where));
 		code = failed ? EXIT_FAILED : EXIT_STOPPED;
 	}
+	buf_fini(&where);
 	buf_fini(&answer);
 	return code;
 }

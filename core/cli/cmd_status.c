@@ -259,7 +259,7 @@ int cmd_status(const struct options *options)
 {
 	struct buf status;
 	buf_init(&status, 0);
-	int code = remote_ask(options, "status", PATIENCE, NULL, &status);
+	int code = remote_ask(options, "status", PATIENCE, NULL, NULL, &status);
 	if (!code && options->output && !strcmp(options->output, "json"))
 		fwrite(status.data, 1, status.length, stdout);
 	else if (!code)

@@ -72,9 +72,12 @@ static int fail_several(const struct options *options, size_t count)
 	return EXIT_USAGE;
 }
 
-static int ask_at(const char *path, const char *request, double seconds, void (*on_slow)(void), struct buf *out)
+static int ask_at(const char *path, const char *request, double seconds, void (*on_slow)(void), struct buf *where,
+		  struct buf *out)
 {
 	struct err err;
+	if (where)
+		buf_append_text(where, path);
 	out->limit = LONGEST_ANSWER;
 	if (!ask_local(path, request, seconds, on_slow, out, &err) && !json_validate(out->data, out->length, &err))
 		return 0;
@@ -83,14 +86,14 @@ static int ask_at(const char *path, const char *request, double seconds, void (*
 }
 
 int remote_ask(const struct options *options, const char *request, double seconds, void (*on_slow)(void),
-	       struct buf *out)
+	       struct buf *where, struct buf *out)
 {
 	struct hosts hosts = {NULL, 0};
 	if (options->socket)
-		return ask_at(options->socket, request, seconds, on_slow, out);
+		return ask_at(options->socket, request, seconds, on_slow, where, out);
 	place_each(count_host, &hosts);
 	int code = hosts.count == 0   ? fail_none(options)
-		   : hosts.count == 1 ? ask_at(hosts.first, request, seconds, on_slow, out)
+		   : hosts.count == 1 ? ask_at(hosts.first, request, seconds, on_slow, where, out)
 				      : fail_several(options, hosts.count);
 	alloc_free(hosts.first);
 	return code;

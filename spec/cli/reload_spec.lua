@@ -22,6 +22,10 @@ describe("perilune reload", function()
 		return cli.run { "reload", "--socket", folder .. "/socket", ... }
 	end
 
+	local function done(counts)
+		return { 0, ("%s, by the host at %s/socket\n"):format(counts, folder), "" }
+	end
+
 	before_each(function()
 		folder = files.folder()
 		files.output_of { "mkdir", folder .. "/scripts" }
@@ -45,11 +49,11 @@ describe("perilune reload", function()
 		start()
 		host:wait_for("red 1", SECONDS)
 		write("red", 'k8s.on_synced(function() print "red 2" end)')
-		assert.same({ 0, "2 scripts reloaded\n", "" }, { reload() })
+		assert.same(done "2 scripts reloaded", { reload() })
 		host:wait_for("red 2", SECONDS)
 		files.output_of { "rm", folder .. "/scripts/blue.lua" }
 		write("green", "")
-		assert.same({ 0, "1 script reloaded, 1 new, 1 gone\n", "" }, { reload() })
+		assert.same(done "1 script reloaded, 1 new, 1 gone", { reload() })
 		local code, out = reload("-o", "json")
 		assert.equal(0, code)
 		assert.same({ replaced = 2, started = 0, stopped = 0, failed = 0, error = "" }, cjson.decode(out))
@@ -63,7 +67,7 @@ describe("perilune reload", function()
 			k8s.informer { apiVersion = "v1", kind = "Pod" }
 			k8s.on_synced(function() print "red 2" end)
 		]])
-		assert.same({ 0, "2 scripts reloaded\n", "" }, { reload() })
+		assert.same(done "2 scripts reloaded", { reload() })
 		host:wait_for("red 2", SECONDS)
 	end)
 
@@ -71,8 +75,8 @@ describe("perilune reload", function()
 		start()
 		write("red", "k8s.informr {}")
 		local code, out, err = reload()
-		assert.same({ 1, "1 script reloaded\n" }, { code, out })
-		assert.truthy(err:find("perilune: 1 script failed, the code before goes on: ", 1, true), err)
+		assert.same({ 1, done("1 script reloaded")[2] }, { code, out })
+		assert.truthy(err:find(("perilune: %s/socket: 1 script failed, the code before goes on: "):format(folder), 1, true), err)
 		assert.truthy(err:find("red.lua:2:", 1, true), err)
 	end)
 
@@ -83,7 +87,7 @@ describe("perilune reload", function()
 		host:wait_for("the reload waits until the caches have synced", SECONDS)
 		stop()
 		assert.equal(1, (child:wait(SECONDS)))
-		assert.truthy(child:stderr():find("perilune: the program is stopping", 1, true), child:stderr())
+		assert.truthy(child:stderr():find(folder .. "/socket: the program is stopping", 1, true), child:stderr())
 	end)
 
 	it("says where to look while it takes long", function()
