@@ -129,6 +129,7 @@ describe("the README", function()
 			end
 			assert.same({ kubectl = true }, programs)
 			assert.equal(2, count)
+			assert.is_nil(files.read(page):find("build/", 1, true), page .. " calls the program otherwise than the README")
 		end
 	end)
 
