@@ -55,7 +55,7 @@ k8s.controller {
 	workers = 4,
 	finalizer = "example.com/cleanup-finalizer",
 
-	reconcile = function(request)
+	reconcile = function(request, context)
 		local record = records:get(request)
 		if not record then
 			return
@@ -63,16 +63,18 @@ k8s.controller {
 		local status, err = call("PUT", record, record.spec)
 		report(record, status)
 		if is_success(status) then
+			context.log.info "stored"
 			return { requeue_after = period }
 		end
 		error(err or ("the service answers %d"):format(status), 0)
 	end,
 
 	-- An entry that is not there any more is as good as taken out: an earlier attempt may have got that far.
-	cleanup = function(record)
+	cleanup = function(record, context)
 		local status, err = call("DELETE", record)
 		if not is_success(status) and status ~= 404 then
 			return nil, err or ("the service answers %d"):format(status)
 		end
+		context.log.info "taken out"
 	end,
 }

@@ -36,11 +36,15 @@ k8s.controller {
 	name = NAME,
 	watch = namespaces,
 	owns = { policies },
-	reconcile = function(request)
+	reconcile = function(request, context)
 		local namespace = namespaces:get(request)
 		if not namespace or namespace.metadata.deletionTimestamp or skipped[request.name] then
 			return
 		end
-		assert(k8s.ensure(policy_for(namespace)))
+		local found = policies:get(request.name, NAME)
+		local policy = assert(k8s.ensure(policy_for(namespace)))
+		if not found or found.metadata.resourceVersion ~= policy.metadata.resourceVersion then
+			context.log.info "policy written"
+		end
 	end,
 }

@@ -63,26 +63,28 @@ local function write(source, namespace)
 end
 
 local function delete(copy)
-	local _, err = k8s.delete(copy, { preconditions = { uid = copy.metadata.uid } })
-	return nil, err and err.reason ~= "NotFound" and err or nil
+	local done, err = k8s.delete(copy, { preconditions = { uid = copy.metadata.uid } })
+	return done, err and err.reason ~= "NotFound" and err or nil
 end
 
 -- One namespace that refuses its copy keeps no other from having its own. After a conflict the key comes back soon anyway.
 local function reconcile(request, context)
 	local source, failure = sources:get(request), nil
 	local targets = source and targets_of(source) or {}
-	local function note(namespace, _, err)
-		if err and err.reason ~= "Conflict" then
+	local function note(what, namespace, done, err)
+		if done then
+			context.log.info(what, { target = namespace })
+		elseif err and err.reason ~= "Conflict" then
 			context.log.warn("a copy is not as it should be", { target = namespace, error = err })
 		end
 		failure = err or failure
 	end
 	for namespace in pairs(targets) do
-		note(namespace, write(source, namespace))
+		note("copied", namespace, write(source, namespace))
 	end
 	for _, copy in ipairs(copies:list { index = { source = request.namespace .. "/" .. request.name } }) do
 		if not targets[copy.metadata.namespace] then
-			note(copy.metadata.namespace, delete(copy))
+			note("copy deleted", copy.metadata.namespace, delete(copy))
 		end
 	end
 	return nil, failure

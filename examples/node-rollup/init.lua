@@ -38,7 +38,7 @@ k8s.controller {
 			return { apiVersion = "v1", kind = "Node", name = pod.spec.nodeName }
 		end,
 	},
-	reconcile = function(request)
+	reconcile = function(request, context)
 		local node = nodes:get(request)
 		if not node then
 			return
@@ -59,7 +59,9 @@ k8s.controller {
 			metadata = { name = request.name },
 			status = { conditions = { k8s.conditions.get(node, CONDITION) } },
 		}
-		if err and err.reason ~= "NotFound" then -- the node may have gone meanwhile
+		if not err then
+			context.log.info("condition written", { ready = ready, pods = all })
+		elseif err.reason ~= "NotFound" then -- the node may have gone meanwhile
 			return nil, err
 		end
 	end,

@@ -106,7 +106,7 @@ local function ensure_all(site)
 end
 
 -- Writes the Website's status where it is not what the Deployment's says. The err, if any.
-local function report(site, deployment)
+local function report(site, deployment, log)
 	local status, reason, message = judge(deployment, site.spec.replicas)
 	local changed = k8s.conditions.set(site, { type = "Ready", status = status, reason = reason, message = message })
 	local fields = {
@@ -120,7 +120,10 @@ local function report(site, deployment)
 		site.status[name] = value
 	end
 	if changed then
-		local _, err = k8s.status.update(site)
+		local done, err = k8s.status.update(site)
+		if done then
+			log.info("status written", { reason = reason, message = message })
+		end
 		return err
 	end
 end
@@ -141,13 +144,13 @@ k8s.controller {
 	watch = { websites, when = k8s.predicate.generation_changed },
 	owns = { deployments, services, configmaps },
 	workers = 4,
-	reconcile = function(request)
+	reconcile = function(request, context)
 		local site = websites:get(request)
 		if not site or site.metadata.deletionTimestamp then
 			return
 		end
 		local deployment, err = ensure_all(site)
-		err = err or report(site, deployment)
+		err = err or report(site, deployment, context.log)
 		if err and not is_end(err) then
 			return nil, err
 		end

@@ -12,9 +12,9 @@
 --       },
 --   })
 --
--- Told without kills, nothing else may be logged as an error, and in the sandbox the role in manifests/rbac.yaml is what was needed, no more and
--- no less. Always: when all steps hold the sample writes nothing any more; then what the story made and did not delete is deleted, goes,
--- and again nothing is written.
+-- Told without kills, nothing else may be logged as an error; in the sandbox the role in manifests/rbac.yaml is what was needed, no more
+-- and no less, and the log says what the sample did. Always: when all steps hold the sample writes nothing any more; then what the story
+-- made and did not delete is deleted, goes, and again nothing is written.
 --
 -- The world is a cluster and a host in it, either of spec/support/sample/; a word such as "shop" stands for a name of its own in each:
 --   world:namespace("shop", labels)          makes one; its name, which world:name "shop" gives as well
@@ -146,8 +146,19 @@ local function check_errors(world, story)
 	end
 end
 
+-- Whoever tries it sees in its log that something is done.
+local function check_shown(world)
+	for _, line in ipairs(world:log "info") do
+		if line:find('"controller":"', 1, true) then
+			return
+		end
+	end
+	error("it logged nothing of what it did", 0)
+end
+
 local function check_all(world, story)
 	check_errors(world, story)
+	check_shown(world)
 	role.check(world.role, world:requests())
 end
 
