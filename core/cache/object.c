@@ -121,7 +121,8 @@ static size_t record_size(const struct object *object)
 	return offsetof(struct object, text) + key_length(object) + 1 + object->version_length + 1 + uid;
 }
 
-static int hex_digit(char c)
+/* In lower case alone: what is packed has to come back letter for letter. */
+static int lower_digit(char c)
 {
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
@@ -137,7 +138,7 @@ static bool read_uuid(struct json_slice text, uint8_t out[UID_BYTES])
 	if (text.length != OBJECT_UID_SIZE - 1)
 		return false;
 	for (size_t i = 0, digits = 0; i < text.length; i++) {
-		int digit = hex_digit(text.data[i]);
+		int digit = lower_digit(text.data[i]);
 		if (is_dash(i) ? text.data[i] != '-' : digit < 0)
 			return false;
 		if (is_dash(i))

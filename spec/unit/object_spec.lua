@@ -74,6 +74,15 @@ describe("object", function()
 		end
 	end)
 
+	it("keeps its uid letter for letter, whether or not the API writes such", function()
+		for _, uid in ipairs {
+			"0a1b2c3d-4e5f-4789-8abc-def012345678", "0A1B2C3D-4E5F-4789-8ABC-DEF012345678", "0a1b2c3d-4e5f-4789-8abc-def01234567F",
+			"0a1b2c3d-4e5f-4789-8abc-def01234567g", "0a1b2c3d04e5f-4789-8abc-def012345678", "0a1b2c3d4e5f47898abcdef012345678",
+		} do
+			assert.equal(uid, c.uid(assert(c.object_of(with(('{"name":"a","uid":"%s"}'):format(uid))))))
+		end
+	end)
+
 	it("goes with its last reference", function()
 		local before = c.live()
 		local object = c.object { name = "a" }
