@@ -4,7 +4,10 @@
 
 /* Lua's own collector begins a cycle at twice the memory that the one before has left. This one is a little earlier. */
 #define BEGIN(left) ((left) + (left) / 4 * 3)
-#define STEP 16 /* of lua_gc: some 50 us, for which an event that comes just then has to wait */
+/* Of lua_gc: some 50 us, for which an event that comes just then has to wait. More where a table has a million entries,
+ * which LuaJIT marks as one piece, and up to the rest of the cycle where a call has just taken megabytes at once:
+ * LuaJIT counts those as debt, which lua_gc pays off whole. */
+#define STEP 16
 
 /* A cycle that had begun within a call leaves what became garbage since: then there is another. */
 static bool is_done(struct collector *collector, const struct state *state)

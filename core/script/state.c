@@ -79,12 +79,12 @@ void state_free(struct state *state)
 {
 	if (!state)
 		return;
-	collector_fini(&state->collector);
 	if (state->L) {
 		task_cancel_all(state);
 		lua_setallocf(state->L, state->allocate, state->allocate_data);
 		lua_close(state->L);
 	}
+	collector_fini(&state->collector); /* each entry may have posted its job */
 	buf_fini(&state->scratch);
 	buf_fini(&state->decoding);
 	alloc_free(state->parked);
