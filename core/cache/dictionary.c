@@ -7,6 +7,7 @@
 
 #define ZSTD_STATIC_LINKING_ONLY
 #include <zstd.h>
+#include <zstd_errors.h>
 #define ZDICT_STATIC_LINKING_ONLY
 #include <zdict.h>
 
@@ -97,6 +98,8 @@ static void learn(struct dictionary *dictionary, const char *samples, const size
 	params.zParams.compressionLevel = kinds[dictionary->kind].level;
 	size_t length = ZDICT_trainFromBuffer_fastCover(dictionary->bytes, kinds[dictionary->kind].size, samples,
 							lengths, (unsigned)count, params);
+	if (ZSTD_getErrorCode(length) == ZSTD_error_memory_allocation)
+		or_die(length);
 	if (!ZDICT_isError(length))
 		dictionary->length = length;
 }
@@ -227,7 +230,9 @@ static size_t pack(ZSTD_CCtx *context, const struct dictionary *dictionary, stru
 	or_die(ZSTD_CCtx_reset(context, ZSTD_reset_session_only));
 	or_die(ZSTD_CCtx_refCDict(context, dictionary->packing));
 	size_t length = ZSTD_compress2(context, to, json.length, json.data, json.length);
-	return ZSTD_isError(length) || length >= json.length ? 0 : length;
+	if (ZSTD_getErrorCode(length) == ZSTD_error_dstSize_tooSmall)
+		return 0;
+	return or_die(length) < json.length ? length : 0;
 }
 
 int dictionary_pack(struct dictionary *dictionary, struct json_slice json, struct buf *out)

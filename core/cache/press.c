@@ -98,7 +98,7 @@ void press_begin(struct press *press, struct object_line *line, struct dictionar
 	press->dictionary = dictionary_ref(dictionary);
 	dictionary_wake(dictionary);
 	fill(press, line);
-	buf_reserve(&press->out, press->bytes + 1);
+	buf_reserve(&press->out, press->bytes);
 	atomic_store(&press->ready, false);
 	if (press->threaded)
 		sem_post(&press->call);

@@ -1,7 +1,5 @@
 #include "cache/selection.h"
 
-#include <assert.h>
-
 #include "base/alloc.h"
 #include "cache/labels.h"
 #include "kube/selector.h"
@@ -45,22 +43,21 @@ static bool matches_opened(struct selection *selection, const struct object *obj
 	       selector_matches(selection->selector, meta.labels);
 }
 
-static uint8_t *verdict_on(struct selection *selection, uint32_t set)
+static void begin(struct selection *selection)
 {
-	if (!selection->count) {
-		selection->count = labels_end();
-		selection->verdicts = alloc_zero(selection->count * sizeof(*selection->verdicts));
-	}
-	assert(set < selection->count);
-	return &selection->verdicts[set];
+	if (selection->count)
+		return;
+	selection->count = labels_end();
+	selection->verdicts = alloc_zero(selection->count * sizeof(*selection->verdicts));
 }
 
 bool selection_has(struct selection *selection, const struct object *object)
 {
 	uint32_t set = object_labels(object);
-	if (set == LABELS_UNKNOWN)
+	begin(selection);
+	if (set == LABELS_UNKNOWN || set >= selection->count)
 		return matches_opened(selection, object);
-	uint8_t *verdict = verdict_on(selection, set);
+	uint8_t *verdict = &selection->verdicts[set];
 	if (*verdict == NOT_JUDGED)
 		*verdict = selector_matches(selection->selector, labels_bytes(set)) ? SELECTED : LEFT_OUT;
 	return *verdict == SELECTED;

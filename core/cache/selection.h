@@ -7,8 +7,7 @@
 
 #include "cache/object.h"
 
-/* For one look through a cache. Between the first selection_has and selection_free no object may be made: its set could
- * have a number beyond those known. */
+/* For one look through a cache: a set that is new since the first selection_has counts as not known. */
 struct selection;
 struct selection *selection_new(const char *selector, struct err *err); /* NULL with err, as selector_new */
 void selection_free(struct selection *selection);                       /* NULL is harmless */

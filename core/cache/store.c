@@ -234,11 +234,10 @@ bool store_file(struct store *store, double until)
 	return !store->unfiled || store->filing;
 }
 
-/* index NULL: all. */
-static void leave_index(const struct store *store, struct index *index, uint32_t number)
+static void leave_indexes(const struct store *store, uint32_t number)
 {
 	if (chunk_of(store, number)->postings)
-		index_clear(index, postings_of(store, number));
+		index_clear(NULL, postings_of(store, number));
 }
 
 static uint32_t insert(struct store *store, struct object *object)
@@ -309,7 +308,7 @@ struct object *store_remove(struct store *store, const char *key, size_t length)
 	struct object *object = entry_of(store, number)->object;
 	pass_over(store, number);
 	note_filed(store, number);
-	leave_index(store, NULL, number);
+	leave_indexes(store, number);
 	leave_space(store, number);
 	take_out(store, IN_ORDER, &store->order, number);
 	give_back(store, number);

@@ -2,7 +2,8 @@
 --
 -- Each has: id; label; words, a function that gives its command line for a server; and what is measured of it: `sync`,
 -- `rate`, `burst` (true where it is); `idle`, memory with an empty cluster. `collects`: it says when its garbage is gone;
--- `reconciles`: the keys of the initial state come too, "mark" among them; `needs`: a program that may not be there.
+-- `reconciles`: the keys of the initial state come too, "mark" among them; `uncounted`: it does not say how many objects it
+-- has; `needs`: a program that may not be there.
 local programs = {}
 
 --- Perilune with watch.lua, in a mode, with more settings.
@@ -61,11 +62,11 @@ programs.all = {
 		burst = true, reconciles = true },
 	{ id = "kube-rs", label = "kube-rs typed", words = kube_rs(), needs = "peer-kube-rs",
 		sync = true, idle = true, rate = true, burst = true },
-	{ id = "kube-rs-key", label = "kube-rs controller", words = kube_rs "controller", needs = "peer-kube-rs", burst = true, reconciles = true },
-	{ id = "read", label = "bare read (libcurl)", words = bare, sync = true },
+	{ id = "kube-rs-key", label = "kube-rs controller", words = kube_rs "controller", needs = "peer-kube-rs", burst = true, reconciles = true, uncounted = true },
+	{ id = "read", label = "bare read (libcurl)", words = bare, sync = true, uncounted = true },
 }
 
---- Ratios that are wanted, ours divided by theirs: name, target, our figure, theirs; more is better where it says so. In the
+--- Ratios that are wanted, ours divided by theirs: name, target or "none", our figure, theirs; more is better where it says so. In the
 -- set "random" some targets are others, or none.
 programs.targets = {
 	{ "memory for each Pod, of client-go typed", 1 / 10, { "fields", "each" }, { "typed", "each" }, random = 1 / 4 },
@@ -75,6 +76,9 @@ programs.targets = {
 	{ "CPU to sync, of kube-rs typed", 1 / 3, { "fields", "cpu" }, { "kube-rs", "cpu" } },
 	{ "CPU to sync, of client-go typed with list", 1 / 7, { "fields", "cpu" }, { "list", "cpu" } },
 	{ "CPU to sync, of client-go's default", 1 / 15, { "fields", "cpu" }, { "typed", "cpu" } },
+	{ "CPU until it rests, of kube-rs typed", "none", { "fields", "settled" }, { "kube-rs", "settled" } },
+	{ "CPU until it rests, of client-go typed with list", "none", { "fields", "settled" }, { "list", "settled" } },
+	{ "CPU until it rests, of client-go's default", "none", { "fields", "settled" }, { "typed", "settled" } },
 	{ "time to sync, of the bare read", 3, { "fields", "synced" }, { "read", "synced" } },
 	{ "updates/s with fields, of client-go dynamic", 10, { "fields", "burst" }, { "dynamic", "burst" }, more = true },
 	{ "updates/s with fields, of kube-rs typed", 2, { "fields", "burst" }, { "kube-rs", "burst" }, more = true },

@@ -69,6 +69,9 @@ end
 -- What the initial state has brought does not count.
 local function begin_updates(program, running)
 	running:await_watch()
+	if not program.sync then
+		running:settle(false)
+	end
 	if program.reconciles then
 		running:await "events"
 	end
@@ -96,6 +99,7 @@ local function measure(program, pods, set, add, burst)
 		measure_idle(program, add)
 	end
 	with_program(program.words, "pods", { "-set", set, "-pods", pods }, function(running)
+		assert(program.uncounted or running.objects == pods + 1, ("%d of %d Pods"):format(running.objects, pods))
 		if program.sync then
 			measure_sync(program, running, pods, add)
 		end
@@ -126,11 +130,13 @@ local function measure_zstd(set, numbers)
 	local report = output_of(("cd %s && zstd -b1 -i1 -D dictionary [0-9]* 2>&1"):format(folder))
 	local ratio, pack, open = report:match ".*%(x([%d.]+)%),%s*([%d.]+) MB/s,%s*([%d.]+) MB/s"
 	os.execute("rm -rf " .. folder)
-	if ratio then
-		numbers:add("zstd", "each", size / tonumber(ratio))
-		numbers:add("zstd", "pack", size / tonumber(pack))
-		numbers:add("zstd", "open", size / tonumber(open))
+	if not ratio then
+		say("  zstd alone: skipped, since there is no zstd here, or another one: %s", report)
+		return
 	end
+	numbers:add("zstd", "each", size / tonumber(ratio))
+	numbers:add("zstd", "pack", size / tonumber(pack))
+	numbers:add("zstd", "open", size / tonumber(open))
 end
 
 local function progress(program, numbers)
@@ -202,7 +208,9 @@ local function target_rows(numbers, set)
 			wanted = target.random
 		end
 		local a, b = numbers:median(unpack(ours)), numbers:median(unpack(theirs))
-		if wanted and a and b then
+		if a and b and wanted == "none" then
+			rows[#rows + 1] = { name, "–", ratio_text(a / b), "–" }
+		elseif a and b and wanted then
 			rows[#rows + 1] = {
 				name, (target.more and "at least " or "at most ") .. ratio_text(wanted), ratio_text(a / b), verdict(a / b, wanted, target.more),
 			}
@@ -230,7 +238,7 @@ end
 
 local function print_machine()
 	print(("%s; %s cores; %s; %s; %s; client-go %s; kube-rs %s\n"):format(
-		output_of "sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1", output_of "nproc", output_of "uname -sr",
+		output_of "sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1", output_of "nproc", output_of "uname -sr | cut -d - -f 1",
 		output_of "curl --version | grep -o 'libcurl/[0-9.]*' | head -n 1", output_of(bin .. "/perilune version | head -n 1"),
 		output_of "sed -n 's|.*k8s.io/client-go v||p' spec/bench/peers/go/go.mod",
 		output_of "sed -n 's/^kube = .*\"=\\([0-9.]*\\)\".*/\\1/p' spec/bench/peers/rust/Cargo.toml"))

@@ -88,7 +88,8 @@ function Subject:rest()
 	repeat
 		before = self:cpu_seconds()
 		sleep(self.child, QUIET_SECONDS)
-	until self:cpu_seconds() - before < QUIET_CPU or process.now() > deadline
+		assert(process.now() < deadline, "it does not come to rest")
+	until self:cpu_seconds() - before < QUIET_CPU
 end
 
 --- Bytes of memory: resident, of these anonymous, and the most that ever was resident.

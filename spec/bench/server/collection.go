@@ -55,7 +55,7 @@ type item struct {
 	version, phase, sent int
 }
 
-// count leaves out the last object, the one called "mark", where there are any.
+// count has the last object too, the one called "mark".
 func (c *collection) count() int {
 	return len(c.items)
 }

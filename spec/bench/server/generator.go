@@ -43,7 +43,7 @@ var epoch = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 // generate makes count objects, and one more called "mark" unless count is 0.
 func generate(k *kind, count int, seed uint64, random bool) *collection {
 	g := &generator{rng: rand.New(rand.NewPCG(seed, uint64(len(k.plural)))), random: random, nodes: max(3, count/80)}
-	for range max(1, min(count/30, 300)) {
+	for range max(1, count/30) {
 		g.workloads = append(g.workloads, g.workload())
 	}
 	c := &collection{kind: k, watchers: map[*watcher]bool{}}

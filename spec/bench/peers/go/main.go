@@ -61,7 +61,7 @@ func main() {
 	_, err = informer.AddEventHandler(handlers(queue, *controller))
 	check(err)
 	go informer.Run(ctx.Done())
-	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+	if !cache.WaitFor(ctx, "", informer.HasSyncedChecker()) { // WaitForCacheSync looks only ten times a second
 		return
 	}
 	say(map[string]any{"synced": len(informer.GetStore().ListKeys())})

@@ -8,7 +8,7 @@ use std::io::Read;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use futures::{StreamExt, TryStreamExt};
+use futures::{Stream, StreamExt, TryStreamExt};
 use k8s_openapi::api::core::v1::Pod;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::runtime::controller::{Action, Controller};
@@ -80,13 +80,13 @@ async fn main() -> Result<(), Failure> {
     }
 }
 
+fn stripped(pods: Api<Pod>) -> impl Stream<Item = watcher::Result<Event<Pod>>> + Send {
+    watch(pods, watcher::Config::default()).default_backoff().modify(|pod| pod.managed_fields_mut().clear())
+}
+
 async fn follow(pods: Api<Pod>) -> Result<(), Failure> {
     let (store, writer) = reflector::store();
-    let events = watch(pods, watcher::Config::default())
-        .default_backoff()
-        .modify(|pod| pod.managed_fields_mut().clear())
-        .reflect(writer);
-    let mut events = std::pin::pin!(events);
+    let mut events = std::pin::pin!(stripped(pods).reflect(writer));
     let mut tally = Tally::default();
     while let Some(event) = events.try_next().await? {
         match event {
@@ -112,7 +112,8 @@ fn on_update(pod: &Pod, tally: &mut Tally) {
 /// No key is reconciled before the cache has filled.
 async fn control(pods: Api<Pod>) -> Result<(), Failure> {
     let tally = Arc::new(Mutex::new(Tally::default()));
-    let controller = Controller::new(pods, watcher::Config::default());
+    let (store, writer) = reflector::store();
+    let controller = Controller::for_stream(stripped(pods).reflect(writer).touched_objects(), store);
     controller.run(reconcile, on_error, tally).for_each(|_: Result<(ObjectRef<Pod>, Action), _>| async {}).await;
     Ok(())
 }
