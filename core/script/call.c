@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "script/bind.h"
 #include "script/limit.h"
 #include "script/value.h"
@@ -42,39 +43,49 @@ static void park(struct state *state, char *why)
 		state->parked = why;
 }
 
-struct collecting {
-	int what, amount; /* as lua_gc has them */
-	int result;
+static int collect_all(lua_State *L)
+{
+	lua_gc(L, LUA_GCCOLLECT, 0);
+	return 0;
+}
+
+struct step {
+	int kib;
+	bool ended;
 };
 
-static int collect(lua_State *L)
+static int collect_step(lua_State *L)
 {
-	struct collecting *collecting = lua_touserdata(L, 1);
-	collecting->result = lua_gc(L, collecting->what, collecting->amount);
+	struct step *step = lua_touserdata(L, 1);
+	step->ended = lua_gc(L, LUA_GCSTEP, step->kib);
 	return 0;
 }
 
 /* Whether it could be done, as finalizers may raise. The protected call takes memory, of which there may be none left.
  */
-static bool try_to_collect(struct state *state, struct collecting *collecting)
+static bool collect(struct state *state, lua_CFunction fn, struct step *step)
 {
-	size_t limit = state->memory_limit;
+	struct limit limit;
+	size_t memory_limit = state->memory_limit;
+	const char *doing = state->doing;
 	state->memory_limit = 0;
-	int failed = lua_cpcall(state->L, collect, collecting);
-	state->memory_limit = limit;
+	state->doing = "a finalizer";
+	limit_enter(&limit, state);
+	int failed = lua_cpcall(state->L, fn, step);
+	limit_leave(&limit);
+	state->doing = doing;
+	state->memory_limit = memory_limit;
+	if (failed)
+		log_error(LOG_FIELDS({"script", state->name}), "a finalizer failed: %s",
+			  lua_isstring(state->L, -1) ? lua_tostring(state->L, -1) : "(error object is no text)");
 	lua_settop(state->L, 0);
 	return !failed;
 }
 
-static bool collect_all(struct state *state)
+bool call_collect(struct state *state, int kib)
 {
-	return try_to_collect(state, &(struct collecting){.what = LUA_GCCOLLECT});
-}
-
-bool call_collect(struct state *state, int step)
-{
-	struct collecting collecting = {.what = LUA_GCSTEP, .amount = step};
-	return !try_to_collect(state, &collecting) || collecting.result;
+	struct step step = {.kib = kib};
+	return collect(state, collect_step, &step) && step.ended;
 }
 
 /* Lua's collector takes an event for its few bytes, whatever its object has. Where a script goes on holding events, the
@@ -85,7 +96,7 @@ static void settle_kept(struct state *state)
 	if (state->kept < state->kept_most && !fewer)
 		return;
 	if (!fewer)
-		collect_all(state);
+		collect(state, collect_all, NULL);
 	state->kept_most = state->kept > STATE_KEPT / 2 ? state->kept * 2 : STATE_KEPT;
 }
 
@@ -95,7 +106,7 @@ static void settle_memory(struct state *state, bool refused)
 	size_t limit = state->memory_limit, soft = limit / 4 * 3;
 	if (state->parked || limit == 0 || (state->memory <= soft && !refused))
 		return;
-	bool collected = collect_all(state);
+	bool collected = collect(state, collect_all, NULL);
 	if (!collected || (refused && state->memory > soft))
 		park(state, alloc_format("it holds %zu MiB after a full collection, more than three quarters of what "
 					 "--memory-limit allows (%zu MiB)",

@@ -16,9 +16,9 @@
 typedef int (*call_fn)(lua_State *L, void *data);
 int call_plain(struct state *state, call_fn fn, void *data, struct err *err);
 
-/* A step of Lua's collector, as large as lua_gc's LUA_GCSTEP has it. Whether that was the end of a cycle; true also
- * where a finalizer has failed. */
-bool call_collect(struct state *state, int step);
+/* A step of Lua's collector, as large as lua_gc's LUA_GCSTEP has it. Whether that was the end of a cycle. A finalizer
+ * that fails is logged, and ends the step. */
+bool call_collect(struct state *state, int kib);
 
 /* Inside call_plain: runs the function and its n arguments on L's stack with a traceback on error; results (count, or
  * LUA_MULTRET) stay on the stack. 0, or -1 with the error in err: return it from fn. */

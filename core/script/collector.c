@@ -4,9 +4,10 @@
 
 /* Lua's own collector begins a cycle at twice the memory that the one before has left. This one is a little earlier. */
 #define BEGIN(left) ((left) + (left) / 4 * 3)
-/* Of lua_gc: some 50 us, for which an event that comes just then has to wait. More where a table has a million entries,
- * which LuaJIT marks as one piece, and up to the rest of the cycle where a call has just taken megabytes at once:
- * LuaJIT counts those as debt, which lua_gc pays off whole. */
+/* KiB of lua_gc's steps: some 50 us, for which an event that comes just then has to wait. More where a table has a
+ * million entries, which LuaJIT marks as one piece, and up to the rest of the cycle where a call has just taken
+ * megabytes at once: LuaJIT counts those as debt, which lua_gc pays off whole. To pay it in small pieces took three
+ * times the CPU time, since nothing tells when the cycle has ended. */
 #define STEP 16
 
 /* A cycle that had begun within a call leaves what became garbage since: then there is another. */
@@ -39,6 +40,10 @@ void collector_fini(struct collector *collector)
 
 void collector_look(struct collector *collector, size_t memory)
 {
-	if (collector->loop && memory >= collector->from)
+	if (!collector->loop)
+		return;
+	if (collector->from > BEGIN(memory)) /* Lua's own has collected */
+		collector->from = BEGIN(memory);
+	if (memory >= collector->from)
 		loop_post_last(collector->loop, &collector->job);
 }
