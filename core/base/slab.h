@@ -10,7 +10,7 @@
 #include "base/list.h"
 
 #define SLAB_CHUNK 32768 /* bytes */
-#define SLAB_MOST 2048   /* bytes; larger pieces come from the heap */
+#define SLAB_MOST 4096   /* bytes; larger pieces come from the heap */
 
 #define SLAB_FINE 512 /* bytes up to which sizes are 8 apart */
 #define SLAB_CLASSES (SLAB_FINE / 8 + SLAB_CHUNK / SLAB_FINE - SLAB_CHUNK / SLAB_MOST)

@@ -107,7 +107,7 @@ static void learn_first(struct packer *packer)
 	struct object *object = object_line_first(&packer->line);
 	while (object && samples_add(samples, object_open(object, NULL)))
 		object = object_line_next(&packer->line, object);
-	packer->dictionary = samples_learn(samples, DICTIONARY_LIGHT);
+	packer->dictionary = samples_learn(samples, DICTIONARY_QUICK);
 	samples_free(samples);
 	packer->learning = packer->dictionary ? LEARN_FILL : LEARN_FIRST;
 	if (!packer->dictionary)

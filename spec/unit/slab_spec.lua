@@ -3,7 +3,7 @@ local seed_random = require "support.seed"
 local ffi = c.ffi
 
 c.cdef [[
-  struct slab { struct { void *prev, *next; } rooms[112]; size_t pieces; };
+  struct slab { struct { void *prev, *next; } rooms[120]; size_t pieces; };
   void slab_init(struct slab *slab);
   void slab_check(const struct slab *slab);
   void *slab_take(struct slab *slab, size_t size);
@@ -64,7 +64,7 @@ describe("slab", function()
 
 	it("gives pieces that do not touch each other, of any size", function()
 		local pieces = {}
-		for size = 1, 2100 do
+		for size = 1, 4200 do
 			pieces[size] = take(size, size % 251)
 		end
 		c.slab_check(slab)
