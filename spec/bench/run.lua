@@ -78,7 +78,7 @@ local function begin_updates(program, running)
 	running:mark()
 end
 
-local function measure_updates(program, running, add, burst)
+local function measure_updates(program, running, add)
 	begin_updates(program, running)
 	if program.rate then
 		local share, latencies = running:rate(RATE, RATE * RATE_SECONDS)
@@ -87,14 +87,14 @@ local function measure_updates(program, running, add, burst)
 		add("p99", latencies[2])
 	end
 	if program.burst then
-		local rate, events = running:burst(burst)
+		local rate, events = running:burst(BURST)
 		add("burst", rate)
 		add("handled", events)
-		assert(program.reconciles or events == burst, ("%d events for %d updates"):format(events, burst))
+		assert(program.reconciles or events == BURST, ("%d events for %d updates"):format(events, BURST))
 	end
 end
 
-local function measure(program, pods, set, add, burst)
+local function measure(program, pods, set, add)
 	if program.idle then
 		measure_idle(program, add)
 	end
@@ -104,7 +104,7 @@ local function measure(program, pods, set, add, burst)
 			measure_sync(program, running, pods, add)
 		end
 		if program.rate or program.burst then
-			measure_updates(program, running, add, burst)
+			measure_updates(program, running, add)
 		end
 	end)
 end
@@ -147,10 +147,13 @@ local function progress(program, numbers)
 			parts[#parts + 1] = numbers:text(program.id, column[1], column[2])
 		end
 	end
-	say("  %s: %s", program.label, table.concat(parts, ", "))
+	if #parts > 0 then
+		say("  %s: %s", program.label, table.concat(parts, ", "))
+	end
 end
 
-local function run_rounds(rounds, pods, set, burst)
+-- measure_one is called as measure is, for each program in turn.
+local function take_turns(rounds, pods, set, measure_one)
 	local numbers = figures.new()
 	for round = 1, rounds do
 		say("%d Pods, set %s, round %d of %d", pods, set, round, rounds)
@@ -158,11 +161,16 @@ local function run_rounds(rounds, pods, set, burst)
 			if program.needs and not exists(bin .. "/" .. program.needs) then
 				say("  %s: skipped, since its toolchain is missing", program.label)
 			else
-				measure(program, pods, set, function(name, value) numbers:add(program.id, name, value) end, burst)
+				measure_one(program, pods, set, function(name, value) numbers:add(program.id, name, value) end)
 				progress(program, numbers)
 			end
 		end
 	end
+	return numbers
+end
+
+local function run_rounds(rounds, pods, set)
+	local numbers = take_turns(rounds, pods, set, measure)
 	numbers:add("fields", "binary", tonumber(output_of("stat -c %s " .. bin .. "/perilune")))
 	measure_zstd(set, numbers)
 	return numbers
@@ -176,17 +184,33 @@ local columns = {
 	{ "idle anonymous MB", "idle_anonymous", "%.1f", 2 ^ 20 },
 }
 
+-- Those of the list for which is_there is true.
+local function those(list, is_there)
+	local found = {}
+	for _, one in ipairs(list) do
+		if is_there(one) then
+			found[#found + 1] = one
+		end
+	end
+	return found
+end
+
+-- Of the programs and columns that have a figure.
 local function figure_rows(numbers)
+	local there = those(columns, function(column)
+		return #those(programs.all, function(program) return numbers:median(program.id, column[2]) end) > 0
+	end)
 	local rows = { { "program" } }
-	for _, column in ipairs(columns) do
+	for _, column in ipairs(there) do
 		table.insert(rows[1], column[1])
 	end
 	for _, program in ipairs(programs.all) do
-		local row = { program.label }
-		for _, column in ipairs(columns) do
+		local row, has_figure = { program.label }, false
+		for _, column in ipairs(there) do
 			row[#row + 1] = numbers:text(program.id, column[2], column[3], column[4])
+			has_figure = has_figure or numbers:median(program.id, column[2])
 		end
-		rows[#rows + 1] = row
+		rows[#rows + 1] = has_figure and row or nil
 	end
 	return rows
 end
@@ -245,7 +269,7 @@ local function print_machine()
 end
 
 local function rounds(count, pods, set)
-	print_tables(run_rounds(count, pods, set, BURST), count, pods, set)
+	print_tables(run_rounds(count, pods, set), count, pods, set)
 end
 
 local config_maps = programs.perilune("fields", unpack(programs.kinds.configmaps))
@@ -255,6 +279,20 @@ local modes = {}
 function modes.rounds()
 	print_machine()
 	rounds(tonumber(arg[3]), tonumber(arg[4]), arg[5])
+end
+
+--- The sync alone, which for some is so short that a slow second of the machine is all of it: many times.
+function modes.syncs()
+	local count, pods, set = tonumber(arg[3]), tonumber(arg[4]), arg[5]
+	print_machine()
+	print_tables(take_turns(count, pods, set, function(program, _, _, add)
+		if program.sync then
+			with_program(program.words, "pods", { "-set", set, "-pods", pods }, function(running)
+				add("synced", running.synced)
+				add("cpu", running.cpu)
+			end)
+		end
+	end), count, pods, set)
 end
 
 function modes.full()
@@ -276,16 +314,26 @@ function modes.million()
 	end)
 end
 
+-- All that callgrind has counted, and of that zstd's.
 local function instructions_so_far(pid, folder)
 	os.execute(("callgrind_control -d %d >/dev/null 2>&1"):format(pid))
-	return tonumber(output_of(("cat %s/callgrind.out.%d.* | sed -n 's/^totals: //p' | tail -n 1"):format(folder, pid)))
+	local report = output_of(("callgrind_annotate --threshold=100 %s/callgrind.out.%d.*"):format(folder, pid))
+	local function number(text)
+		return tonumber((text:gsub(",", "")))
+	end
+	local zstd = 0
+	for line in report:gmatch "[^\n]+" do
+		local count = line:match "^%s*([%d,]+) .*%[[^%]]*libzstd[^%]]*%]"
+		zstd = zstd + (count and number(count) or 0)
+	end
+	return number(report:match "\n%s*([%d,]+)[^\n]*PROGRAM TOTALS"), zstd
 end
 
 -- Instructions for an update under callgrind, after a warm-up, when all is at rest. It counts from then on only: to set its
 -- counts to zero leaves a few for each object of the initial state.
 local function instructions(objects)
 	local warm_up, updates = 500, 500
-	local result
+	local total, zstd
 	local folder = output_of "mktemp -d"
 	with_program(function(...)
 		local out = ("--callgrind-out-file=%s/callgrind.out.%%p"):format(folder)
@@ -294,21 +342,27 @@ local function instructions(objects)
 		running:settle()
 		running:await_watch()
 		running:burst(warm_up)
-		running:settle()
+		running:rest_after_packing()
 		os.execute(("callgrind_control -i on %d >/dev/null 2>&1"):format(running.child.pid))
 		local _, events = running:burst(updates)
 		assert(events == updates)
 		running:settle() -- packs them too
-		result = instructions_so_far(running.child.pid, folder) / updates
+		total, zstd = instructions_so_far(running.child.pid, folder)
 	end)
 	os.execute("rm -rf " .. folder)
-	return result
+	return total / updates, zstd / updates
 end
 
 function modes.instructions()
-	local few, many = instructions(1000), instructions(200000)
+	local few, few_zstd = instructions(1000)
+	local many, many_zstd = instructions(200000)
+	local function growth(a, b)
+		return (b / a - 1) * 100
+	end
 	print(("instructions for an update: %.0f with 1,000 objects, %.0f with 200,000: %+.1f %% (target: within 10 %%)"):format(
-		few, many, (many / few - 1) * 100))
+		few, many, growth(few, many)))
+	few, many = few - few_zstd, many - many_zstd
+	print(("without zstd's, whose dictionary is another: %.0f and %.0f, %+.1f %%"):format(few, many, growth(few, many)))
 end
 
 local function see_each(id, words, kind, program)

@@ -103,14 +103,19 @@ function Subject:memory()
 	return { rss = bytes "VmRSS", anonymous = bytes "RssAnon", peak = bytes "VmHWM" }
 end
 
+--- Waits until what has come is packed; not so long that Perilune gives up what it needs for that.
+function Subject:rest_after_packing()
+	sleep(self.child, SETTLING)
+	self:rest()
+end
+
 --- Memory, and CPU time since the start, when it has rested for a while; a program that collects its garbage has.
 function Subject:settle(collects)
 	if collects then
 		self:await "settled"
 	end
 	for _ = 1, 2 do
-		sleep(self.child, SETTLING)
-		self:rest()
+		self:rest_after_packing()
 	end
 	return self:memory(), self:cpu_seconds()
 end
