@@ -43,6 +43,12 @@ static void park(struct state *state, char *why)
 		state->parked = why;
 }
 
+/* The error on top of the stack, outside of a protected call, where nothing may raise. Valid until it is popped. */
+static const char *top_text(lua_State *L)
+{
+	return lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "(error object is no text)";
+}
+
 static int collect_all(lua_State *L)
 {
 	lua_gc(L, LUA_GCCOLLECT, 0);
@@ -69,15 +75,14 @@ static bool collect(struct state *state, lua_CFunction fn, struct step *step)
 	size_t memory_limit = state->memory_limit;
 	const char *doing = state->doing;
 	state->memory_limit = 0;
-	state->doing = "a finalizer";
+	state->doing = "garbage collection";
 	limit_enter(&limit, state);
 	int failed = lua_cpcall(state->L, fn, step);
 	limit_leave(&limit);
 	state->doing = doing;
 	state->memory_limit = memory_limit;
 	if (failed)
-		log_error(LOG_FIELDS({"script", state->name}), "a finalizer failed: %s",
-			  lua_isstring(state->L, -1) ? lua_tostring(state->L, -1) : "(error object is no text)");
+		log_error(LOG_FIELDS({"script", state->name}), "a finalizer failed: %s", top_text(state->L));
 	lua_settop(state->L, 0);
 	return !failed;
 }
@@ -123,8 +128,7 @@ static int fail(struct state *state, int status, struct err *err)
 			       state->memory_limit >> 20);
 	if (status == LUA_ERRMEM)
 		return err_set(err, "", "not enough memory");
-	bool text = lua_type(state->L, -1) == LUA_TSTRING;
-	return err_set(err, "", "%s", text ? lua_tostring(state->L, -1) : "(error object is no text)");
+	return err_set(err, "", "%s", top_text(state->L));
 }
 
 /* Counts an entry that was stopped, before its reason is forgotten. */
